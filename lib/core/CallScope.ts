@@ -1,0 +1,264 @@
+import type { AttemptRecord } from './errors.ts';
+import type { EventListener, SluiceFact } from './events.ts';
+import type { RateLimitHints, Usage } from './hints.ts';
+import type { RetryBudgetPort } from './ports.ts';
+import type { Runtime } from './runtime.ts';
+
+/**
+ * Hears what the source below says of its attempt. Sources call `dispatched` and `closed` once each, in this order;
+ * between them the others. A sink must not throw.
+ */
+export interface AttemptSink {
+  /** The request leaves now. */
+  dispatched?(atMs: number): void;
+  /** The head of an answer is here. */
+  responded?(status: number): void;
+  hints?(hints: RateLimitHints): void;
+  usage?(usage: Usage): void;
+  /** Nothing of the attempt runs any more: the body reader has settled. */
+  closed?(): void;
+}
+
+/** Shared by all frames of one call. */
+export interface CallState {
+  readonly id: string;
+  /** Attempts sent so far. */
+  dispatched: number;
+  /** Those of them that failed, oldest first. */
+  readonly failed: AttemptRecord[];
+}
+
+export interface CallScopeChanges {
+  readonly model?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly conversation?: string | undefined;
+  readonly priority?: string | undefined;
+  /** Monotonic milliseconds. The earlier of this and the frame's own deadline holds. */
+  readonly deadlineAtMs?: number | undefined;
+  readonly budget?: RetryBudgetPort | undefined;
+  /** Added to the listeners that the frame already has. */
+  readonly onEvent?: EventListener | undefined;
+  /** Added to the sinks that the frame already has. */
+  readonly sink?: AttemptSink | undefined;
+  /** Runs the attempt inside something, such as a trace context; wraps what the frame already has. */
+  readonly around?: (<R>(work: () => R) => R) | undefined;
+}
+
+interface Listeners<L> {
+  readonly first: L;
+  readonly rest: Listeners<L> | undefined;
+}
+
+interface Frame {
+  readonly call: CallState;
+  readonly attempt: number;
+  readonly model: string | undefined;
+  readonly tenant: string | undefined;
+  readonly conversation: string | undefined;
+  readonly priority: string | undefined;
+  readonly deadlineAtMs: number;
+  readonly budget: RetryBudgetPort | undefined;
+  readonly listeners: Listeners<EventListener> | undefined;
+  readonly sinks: Listeners<AttemptSink> | undefined;
+  readonly around: (<R>(work: () => R) => R) | undefined;
+}
+
+const plainly = <R>(work: () => R): R => work();
+
+/**
+ * What operators and sources of one call tell each other down the subscription, since RxJS has no downward context.
+ * Immutable: a change is a new frame that shares the call's state.
+ *
+ * Rules: read {@link currentScope} only while being subscribed; subscribe upwards, now or later, inside
+ * {@link runInScope}; deliver downwards through {@link deliverIn}. Otherwise one call's frame leaks into another's.
+ */
+export class CallScope {
+  readonly #frame: Frame;
+
+  private constructor(frame: Frame) {
+    this.#frame = frame;
+  }
+
+  /** The frame of a new call. `random` makes its id. */
+  static start(runtime: Runtime, changes: CallScopeChanges & { readonly id?: string | undefined } = {}): CallScope {
+    const call = { id: changes.id ?? newCallId(runtime.random), dispatched: 0, failed: [] };
+    return new CallScope({
+      call,
+      attempt: 1,
+      model: changes.model,
+      tenant: changes.tenant,
+      conversation: changes.conversation,
+      priority: changes.priority,
+      deadlineAtMs: changes.deadlineAtMs ?? Infinity,
+      budget: changes.budget,
+      listeners: changes.onEvent && { first: changes.onEvent, rest: undefined },
+      sinks: changes.sink && { first: changes.sink, rest: undefined },
+      around: changes.around,
+    });
+  }
+
+  get call(): CallState {
+    return this.#frame.call;
+  }
+  get callId(): string {
+    return this.#frame.call.id;
+  }
+  /** Number of the attempt within the call, from 1. */
+  get attempt(): number {
+    return this.#frame.attempt;
+  }
+  get model(): string | undefined {
+    return this.#frame.model;
+  }
+  get tenant(): string | undefined {
+    return this.#frame.tenant;
+  }
+  get conversation(): string | undefined {
+    return this.#frame.conversation;
+  }
+  get priority(): string | undefined {
+    return this.#frame.priority;
+  }
+  /** Monotonic milliseconds; `Infinity` where the call has no deadline. */
+  get deadlineAtMs(): number {
+    return this.#frame.deadlineAtMs;
+  }
+  get budget(): RetryBudgetPort | undefined {
+    return this.#frame.budget;
+  }
+  /** Whether anyone hears {@link report}. */
+  get heard(): boolean {
+    return this.#frame.listeners !== undefined;
+  }
+
+  /** The same call, seen from further up. */
+  with(changes: CallScopeChanges): CallScope {
+    const frame = this.#frame;
+    const { around: outer } = frame;
+    const { around: inner } = changes;
+    return new CallScope({
+      call: frame.call,
+      attempt: frame.attempt,
+      model: changes.model ?? frame.model,
+      tenant: changes.tenant ?? frame.tenant,
+      conversation: changes.conversation ?? frame.conversation,
+      priority: changes.priority ?? frame.priority,
+      deadlineAtMs: Math.min(changes.deadlineAtMs ?? Infinity, frame.deadlineAtMs),
+      budget: changes.budget ?? frame.budget,
+      listeners: changes.onEvent ? { first: changes.onEvent, rest: frame.listeners } : frame.listeners,
+      sinks: changes.sink ? { first: changes.sink, rest: frame.sinks } : frame.sinks,
+      around: inner && outer ? (work) => outer(() => inner(work)) : (inner ?? outer),
+    });
+  }
+
+  /** The frame for the next attempt: its number follows the attempts sent so far. */
+  forNextAttempt(): CallScope {
+    return new CallScope({ ...this.#frame, attempt: this.#frame.call.dispatched + 1 });
+  }
+
+  /** Runs `work` inside what the frame's `around` functions set up. */
+  around<R>(work: () => R): R {
+    return (this.#frame.around ?? plainly)(work);
+  }
+
+  /** Tells every listener. One that throws is ignored: telemetry must not break a stream. */
+  report(atMs: number, fact: SluiceFact, model: string | undefined = this.#frame.model): void {
+    const frame = this.#frame;
+    if (frame.listeners === undefined) return;
+    const event = {
+      callId: frame.call.id,
+      attempt: frame.attempt,
+      model,
+      tenant: frame.tenant,
+      conversation: frame.conversation,
+      atMs,
+      ...fact,
+    };
+    for (let node: Listeners<EventListener> | undefined = frame.listeners; node; node = node.rest) {
+      try {
+        node.first(event);
+      } catch {
+        // A listener's fault is its own.
+      }
+    }
+  }
+
+  /** For sources: the request leaves now. */
+  dispatched(atMs: number): void {
+    this.#frame.call.dispatched++;
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.dispatched?.(atMs);
+  }
+
+  responded(status: number): void {
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.responded?.(status);
+  }
+
+  hints(hints: RateLimitHints): void {
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.hints?.(hints);
+  }
+
+  usage(usage: Usage): void {
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.usage?.(usage);
+  }
+
+  /** For sources: the body reader has settled, and nothing of the attempt runs any more. */
+  closed(): void {
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.closed?.();
+  }
+}
+
+let current: CallScope | undefined;
+
+/** The frame that the caller's subscription runs in. Read it while being subscribed and never later. */
+export function currentScope(): CallScope | undefined {
+  return current;
+}
+
+/** Runs `work`, a subscription upwards, in `scope`. `undefined` means outside every call. */
+export function runInScope<R>(scope: CallScope | undefined, work: () => R): R {
+  const outer = current;
+  current = scope;
+  try {
+    return work();
+  } finally {
+    current = outer;
+  }
+}
+
+interface Observing<T> {
+  next(value: T): void;
+  error(error: unknown): void;
+  complete(): void;
+}
+
+/**
+ * An observer that passes everything to `observer` in `scope`: the frame in which the one downstream subscribed. Without
+ * it a synchronous source would run the consumer's code inside the attempt's frame.
+ */
+export function deliverIn<T>(scope: CallScope | undefined, observer: Observing<T>): Observing<T> {
+  return {
+    next(value) {
+      const outer = current;
+      current = scope;
+      try {
+        observer.next(value);
+      } finally {
+        current = outer;
+      }
+    },
+    error(error) {
+      runInScope(scope, () => observer.error(error));
+    },
+    complete() {
+      runInScope(scope, () => observer.complete());
+    },
+  };
+}
+
+function newCallId(random: () => number): string {
+  const half = (): string =>
+    Math.floor(random() * 0x1_0000_0000)
+      .toString(16)
+      .padStart(8, '0');
+  return half() + half();
+}

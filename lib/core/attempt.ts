@@ -1,0 +1,40 @@
+import type { Observable } from 'rxjs';
+import type { RateLimitHints } from './hints.ts';
+
+/** Paces the reading of a body. Awaited before each read; `undefined` means go on at once. */
+export interface Demand {
+  ready(): Promise<void> | undefined;
+}
+
+/** One request to a provider, as a transport gets it. */
+export interface Attempt {
+  readonly api: 'chat' | 'responses';
+  /** The body, with `model` and `stream` set. */
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly stream: boolean;
+  readonly demand: Demand | undefined;
+}
+
+/** What comes off the wire in one attempt, in order: one `head`, then the rest. */
+export type WireEvent =
+  | {
+      readonly kind: 'head';
+      readonly status: number;
+      readonly requestId: string | undefined;
+      readonly hints: RateLimitHints | undefined;
+    }
+  /** A keep-alive: proves the connection, not progress. */
+  | { readonly kind: 'comment' }
+  /** A parsed JSON body: one event of a stream, or the whole answer. `event` is the SSE event name, if one was given. */
+  | { readonly kind: 'data'; readonly value: unknown; readonly event: string | undefined }
+  /** The literal `[DONE]`. */
+  | { readonly kind: 'done' };
+
+/**
+ * A transport. Cold: sends when subscribed. Completes at the clean end of the body, whether or not the answer is whole;
+ * fails with a SluiceError of source 'upstream'; unsubscribe aborts in the same tick.
+ *
+ * It tells the scope (`CallScope`) when the request leaves and when nothing of it runs any more.
+ */
+export type AttemptSource = (attempt: Attempt) => Observable<WireEvent>;

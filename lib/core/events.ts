@@ -1,0 +1,82 @@
+import type { ErrorCode } from './errors.ts';
+import type { RateLimitHints, Usage } from './hints.ts';
+
+export type BreakerState = 'closed' | 'open' | 'half_open' | 'ramping';
+
+/** What happened, without whom it happened to. Plain facts: no prompt, completion, key or raw header. */
+export type SluiceFact =
+  | {
+      readonly type: 'queued';
+      readonly where: 'lane' | 'quota' | 'concurrency';
+      readonly position: number;
+      readonly waitMs: number | undefined;
+    }
+  | { readonly type: 'granted'; readonly where: 'lane' | 'quota' | 'concurrency'; readonly waitedMs: number }
+  | { readonly type: 'attempt.started' }
+  | { readonly type: 'hints'; readonly hints: RateLimitHints; readonly status: number | undefined }
+  | { readonly type: 'committed'; readonly firstContentMs: number }
+  | {
+      readonly type: 'attempt.ended';
+      readonly outcome: 'success' | 'failure' | 'dropped';
+      readonly code: ErrorCode | undefined;
+      readonly status: number | undefined;
+      readonly requestId: string | undefined;
+      readonly durationMs: number;
+      readonly usage: Usage | undefined;
+      readonly responseModel: string | undefined;
+      readonly finishReasons: readonly string[];
+    }
+  | {
+      readonly type: 'retry.scheduled';
+      readonly waitMs: number;
+      readonly code: ErrorCode;
+      /** `'hint'`: the provider's wait was the longer one. */
+      readonly waitSource: 'backoff' | 'hint';
+    }
+  | {
+      readonly type: 'breaker.changed';
+      readonly breaker: string;
+      readonly from: BreakerState;
+      readonly to: BreakerState;
+      readonly reason: string;
+    }
+  | {
+      readonly type: 'limit.changed';
+      readonly limiter: string;
+      readonly from: number;
+      readonly to: number;
+      readonly reason: string;
+    }
+  | { readonly type: 'cooldown'; readonly waitMs: number; readonly reason: ErrorCode }
+  | { readonly type: 'fallback'; readonly from: string | undefined; readonly to: string; readonly code: ErrorCode }
+  | { readonly type: 'restart'; readonly code: ErrorCode }
+  | { readonly type: 'refused'; readonly code: ErrorCode; readonly retryAfterMs: number | undefined }
+  | {
+      readonly type: 'settled';
+      readonly reservedTokens: number;
+      readonly usedTokens: number | undefined;
+      readonly refundedTokens: number;
+    }
+  | {
+      readonly type: 'call.ended';
+      readonly outcome: 'success' | 'failure' | 'dropped';
+      readonly code: ErrorCode | undefined;
+      readonly attempts: number;
+      readonly durationMs: number;
+    };
+
+/** Whom a fact belongs to, and when it happened. */
+export interface EventContext {
+  readonly callId: string;
+  /** Number of the attempt within its call, from 1; before the first dispatch, the number it will get. */
+  readonly attempt: number;
+  readonly model: string | undefined;
+  readonly tenant: string | undefined;
+  readonly conversation: string | undefined;
+  /** Monotonic milliseconds. */
+  readonly atMs: number;
+}
+
+export type SluiceEvent = EventContext & SluiceFact;
+
+export type EventListener = (event: SluiceEvent) => void;

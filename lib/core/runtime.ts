@@ -1,0 +1,66 @@
+/** Reads time. Both readings are in milliseconds and may have fractions. */
+export interface Clock {
+  /** Monotonic: never goes back and does not follow corrections of the wall clock. The only clock for measuring. */
+  now(): number;
+  /** Milliseconds since the Unix epoch. Only for absolute instants that came from outside. */
+  wallNow(): number;
+}
+
+/** Runs work later. Every RxJS scheduler satisfies this shape, so a `TestScheduler` can stand in. */
+export interface Scheduler {
+  schedule(work: () => void, delayMs?: number): { unsubscribe(): void };
+}
+
+/** The only source of time, waiting and randomness. Pass your own to run everything in virtual time. */
+export interface Runtime {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+}
+
+/** Real time: monotonic `performance.now`, `setTimeout`, `Math.random`. */
+export const systemRuntime: Runtime = {
+  clock: { now: () => performance.now(), wallNow: () => Date.now() },
+  scheduler: {
+    schedule(work, delayMs = 0) {
+      const timer = setTimeout(work, delayMs);
+      return { unsubscribe: () => clearTimeout(timer) };
+    },
+  },
+  random: Math.random,
+};
+
+/** Node fires a longer timer after one millisecond. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** Stops a wait. Calling it again, or after the wait has ended, does nothing. */
+export type Cancel = () => void;
+
+/**
+ * Runs `work` once after `delayMs`, in steps where the wait is longer than a timer can be. `Infinity` never fires and
+ * arms no timer. All waiting in the library goes through here.
+ */
+export function startTimer(runtime: Runtime, delayMs: number, work: () => void): Cancel {
+  let left = Math.max(0, delayMs);
+  if (left === Infinity) return () => {};
+  let pending: { unsubscribe(): void } | undefined;
+  let cancelled = false;
+  const step = (): void => {
+    if (cancelled) return;
+    const stepMs = Math.min(left, MAX_TIMER_MS);
+    left -= stepMs;
+    pending = runtime.scheduler.schedule(left > 0 ? step : fire, stepMs);
+  };
+  const fire = (): void => {
+    if (cancelled) return;
+    cancelled = true;
+    work();
+  };
+  step();
+  return () => {
+    if (cancelled) return;
+    cancelled = true;
+    pending?.unsubscribe();
+  };
+}
