@@ -9,6 +9,13 @@ import type { Runtime } from './runtime.ts';
  * between them the others. A sink must not throw.
  */
 export interface AttemptSink {
+  /** A gate further up, such as a queue, keeps the attempt waiting. */
+  gateClosed?(): void;
+  /**
+   * That gate has subscribed to what is above it, and that has not ended (`through`), or the attempt ended there. Not
+   * called if it is unsubscribed while it waits.
+   */
+  gateOpened?(through: boolean): void;
   /** The request leaves now. */
   dispatched?(atMs: number): void;
   /** The head of an answer is here. */
@@ -187,6 +194,15 @@ export class CallScope {
   dispatched(atMs: number): void {
     this.#frame.call.dispatched++;
     for (let node = this.#frame.sinks; node; node = node.rest) node.first.dispatched?.(atMs);
+  }
+
+  /** For gates: the attempt waits here from now on. */
+  gateClosed(): void {
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.gateClosed?.();
+  }
+
+  gateOpened(through: boolean): void {
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.gateOpened?.(through);
   }
 
   responded(status: number): void {

@@ -1,0 +1,52 @@
+import { Observable, Subscriber } from 'rxjs';
+import { runInScope } from '../core/CallScope.ts';
+import type { CallScope } from '../core/CallScope.ts';
+
+/**
+ * `source`, subscribed to in the frame `upward`, with everything that comes down delivered in the frame `downward`: the
+ * one in which whoever is downstream subscribed.
+ */
+export function scoped<T>(
+  source: Observable<T>,
+  upward: CallScope,
+  downward: CallScope | undefined,
+  hooks: ScopedHooks = {},
+): Observable<T> {
+  // Hand-written: no operator of RxJS sets something around the subscription and around each notification.
+  return new Observable<T>((subscriber) => {
+    hooks.before?.((error) => runInScope(downward, () => subscriber.error(error)));
+    if (subscriber.closed) return;
+    const inner = new ScopedSubscriber(subscriber, downward);
+    runInScope(upward, () => source.subscribe(inner));
+    hooks.subscribed?.(inner.closed);
+  });
+}
+
+export interface ScopedHooks {
+  /** Gets a function that ends the stream with an error from outside. Called before the source is subscribed to. */
+  readonly before?: ((fail: (error: unknown) => void) => void) | undefined;
+  /** The source has been subscribed to; `ended` if it was synchronous. */
+  readonly subscribed?: ((ended: boolean) => void) | undefined;
+}
+
+/** A Subscriber of its own, so that a synchronous source sees at once when the one downstream has had enough. */
+class ScopedSubscriber<T> extends Subscriber<T> {
+  readonly #scope: CallScope | undefined;
+
+  constructor(destination: Subscriber<T>, scope: CallScope | undefined) {
+    super(destination);
+    this.#scope = scope;
+  }
+
+  protected override _next(value: T): void {
+    runInScope(this.#scope, () => super._next(value));
+  }
+
+  protected override _error(error: unknown): void {
+    runInScope(this.#scope, () => super._error(error));
+  }
+
+  protected override _complete(): void {
+    runInScope(this.#scope, () => super._complete());
+  }
+}
