@@ -241,6 +241,16 @@ export function runInScope<R>(scope: CallScope | undefined, work: () => R): R {
   }
 }
 
+/**
+ * Sets the frame and returns the one before, which the caller must set again in a `finally`. For hot paths only, where
+ * the closure that {@link runInScope} needs would be made for every value.
+ */
+export function swapScope(scope: CallScope | undefined): CallScope | undefined {
+  const outer = current;
+  current = scope;
+  return outer;
+}
+
 interface Observing<T> {
   next(value: T): void;
   error(error: unknown): void;
@@ -254,12 +264,11 @@ interface Observing<T> {
 export function deliverIn<T>(scope: CallScope | undefined, observer: Observing<T>): Observing<T> {
   return {
     next(value) {
-      const outer = current;
-      current = scope;
+      const outer = swapScope(scope);
       try {
         observer.next(value);
       } finally {
-        current = outer;
+        swapScope(outer);
       }
     },
     error(error) {

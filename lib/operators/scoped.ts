@@ -1,5 +1,5 @@
 import { Observable, Subscriber } from 'rxjs';
-import { runInScope } from '../core/CallScope.ts';
+import { runInScope, swapScope } from '../core/CallScope.ts';
 import type { CallScope } from '../core/CallScope.ts';
 
 /**
@@ -39,7 +39,12 @@ class ScopedSubscriber<T> extends Subscriber<T> {
   }
 
   protected override _next(value: T): void {
-    runInScope(this.#scope, () => super._next(value));
+    const outer = swapScope(this.#scope);
+    try {
+      super._next(value);
+    } finally {
+      swapScope(outer);
+    }
   }
 
   protected override _error(error: unknown): void {
