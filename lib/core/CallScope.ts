@@ -1,3 +1,4 @@
+import type { Demand } from './attempt.ts';
 import type { AttemptRecord } from './errors.ts';
 import type { EventListener, SluiceFact } from './events.ts';
 import type { RateLimitHints, Usage } from './hints.ts';
@@ -47,6 +48,8 @@ export interface CallScopeChanges {
   readonly onEvent?: EventListener | undefined;
   /** Added to the sinks that the frame already has. */
   readonly sink?: AttemptSink | undefined;
+  /** The consumer's pace: sources await it before each read of a body, unless they were given one of their own. */
+  readonly demand?: Demand | undefined;
   /** Runs the attempt inside something, such as a trace context; wraps what the frame already has. */
   readonly around?: (<R>(work: () => R) => R) | undefined;
 }
@@ -67,6 +70,7 @@ interface Frame {
   readonly budget: RetryBudgetPort | undefined;
   readonly listeners: Listeners<EventListener> | undefined;
   readonly sinks: Listeners<AttemptSink> | undefined;
+  readonly demand: Demand | undefined;
   readonly around: (<R>(work: () => R) => R) | undefined;
 }
 
@@ -86,7 +90,7 @@ export class CallScope {
     this.#frame = frame;
   }
 
-  /** The frame of a new call. `random` makes its id. */
+  /** The frame of a new call, at the pace of {@link currentPace} unless another is given. `random` makes its id. */
   static start(runtime: Runtime, changes: CallScopeChanges & { readonly id?: string | undefined } = {}): CallScope {
     const call = { id: changes.id ?? newCallId(runtime.random), dispatched: 0, failed: [] };
     return new CallScope({
@@ -100,6 +104,7 @@ export class CallScope {
       budget: changes.budget,
       listeners: changes.onEvent && { first: changes.onEvent, rest: undefined },
       sinks: changes.sink && { first: changes.sink, rest: undefined },
+      demand: changes.demand ?? pace,
       around: changes.around,
     });
   }
@@ -133,6 +138,10 @@ export class CallScope {
   get budget(): RetryBudgetPort | undefined {
     return this.#frame.budget;
   }
+  /** Paces the reading of bodies; `undefined` where the consumer takes everything as it comes. */
+  get demand(): Demand | undefined {
+    return this.#frame.demand;
+  }
   /** Whether anyone hears {@link report}. */
   get heard(): boolean {
     return this.#frame.listeners !== undefined;
@@ -154,6 +163,7 @@ export class CallScope {
       budget: changes.budget ?? frame.budget,
       listeners: changes.onEvent ? { first: changes.onEvent, rest: frame.listeners } : frame.listeners,
       sinks: changes.sink ? { first: changes.sink, rest: frame.sinks } : frame.sinks,
+      demand: changes.demand ?? frame.demand,
       around: inner && outer ? (work) => outer(() => inner(work)) : (inner ?? outer),
     });
   }
@@ -249,6 +259,27 @@ export function swapScope(scope: CallScope | undefined): CallScope | undefined {
   const outer = current;
   current = scope;
   return outer;
+}
+
+let pace: Demand | undefined;
+
+/** The pace of the consumer that is subscribing. As {@link currentScope}: read it while being subscribed. */
+export function currentPace(): Demand | undefined {
+  return pace;
+}
+
+/**
+ * Runs `work`, a subscription upwards by a consumer with a pace of its own: every call started in it takes that pace
+ * into its frame. Not a frame by itself, because what the consumer reads may be many calls.
+ */
+export function runAtPace<R>(demand: Demand | undefined, work: () => R): R {
+  const outer = pace;
+  pace = demand;
+  try {
+    return work();
+  } finally {
+    pace = outer;
+  }
 }
 
 interface Observing<T> {
