@@ -66,6 +66,7 @@ export default defineConfig(
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       // Arrow functions that pass on a void result, and numbers in messages, are the house style.
       '@typescript-eslint/no-confusing-void-expression': 'off',
+      '@typescript-eslint/no-meaningless-void-operator': 'off',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
       // `catch {}` and empty callbacks say what they are by being empty.
       '@typescript-eslint/no-empty-function': 'off',
@@ -79,7 +80,6 @@ export default defineConfig(
       '@typescript-eslint/only-throw-error': ['error', { allowThrowingUnknown: true }],
       'rxjs-x/throw-error': ['error', { allowThrowingAny: false, allowThrowingUnknown: true }],
       '@typescript-eslint/prefer-promise-reject-errors': ['error', { allowThrowingUnknown: true }],
-      // Observers and subscriptions of our own machines are not RxJS notifiers.
       'rxjs-x/no-exposed-subjects': 'error',
       'rxjs-x/no-subclass': 'error',
     },
@@ -114,7 +114,7 @@ export default defineConfig(
   {
     files: ['spec/**/*.ts'],
     rules: {
-      // chai's `expect(x).to.be.true`, and sources that a test subscribes to for their effect.
+      // chai's `expect(x).to.be.true`.
       '@typescript-eslint/no-unused-expressions': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',
       '@typescript-eslint/require-await': 'off',

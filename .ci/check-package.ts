@@ -1,0 +1,28 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './entryPoints.ts';
+
+// Packs the package as it would be published and has publint and are-the-types-wrong look at it.
+
+const folder = join(root, 'temp/pack');
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+execFileSync(process.execPath, [join(root, '.ci/build.ts')], { stdio: 'inherit' });
+const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
+  cwd: root,
+  encoding: 'utf8',
+});
+const tarball = join(folder, packed.trim());
+
+run('publint', 'run', tarball, '--strict');
+run('attw', tarball, '--profile', 'esm-only', '--no-emoji', '--format', 'ascii', '--no-definitely-typed');
+
+function run(command: string, ...args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync(join(root, 'node_modules/.bin', command), args, { encoding: 'utf8' });
+  if (status === 0) console.log(`${command}: nothing to say`);
+  else {
+    console.error(stdout + stderr);
+    process.exitCode = 1;
+  }
+}
