@@ -1,6 +1,6 @@
 import { invalidOption } from './errors.ts';
 
-// Each check says what it accepts, so that NaN fails it.
+// Each check says what it accepts, so that NaN fails it, and null and '1' too: not every caller is type-checked.
 
 /** @throws SluiceError `invalid_option` unless `value` is finite and above 0. */
 export function positive(option: string, value: number): number {
@@ -10,7 +10,7 @@ export function positive(option: string, value: number): number {
 
 /** @throws SluiceError `invalid_option` unless `value` is above 0; `Infinity` means off. */
 export function positiveOrInfinity(option: string, value: number): number {
-  if (value > 0) return value;
+  if (typeof value === 'number' && value > 0) return value;
   throw invalidOption(option, 'above 0, or Infinity', value);
 }
 
@@ -22,7 +22,7 @@ export function zeroOrMore(option: string, value: number): number {
 
 /** @throws SluiceError `invalid_option` unless `value` is 0 or more; `Infinity` means without a bound. */
 export function zeroOrInfinity(option: string, value: number): number {
-  if (value >= 0) return value;
+  if (typeof value === 'number' && value >= 0) return value;
   throw invalidOption(option, '0 or more, or Infinity', value);
 }
 
@@ -34,7 +34,7 @@ export function wholeNumber(option: string, value: number, least = 1): number {
 
 /** @throws SluiceError `invalid_option` unless `value` is from 0 to 1. */
 export function ratio(option: string, value: number): number {
-  if (value >= 0 && value <= 1) return value;
+  if (typeof value === 'number' && value >= 0 && value <= 1) return value;
   throw invalidOption(option, 'from 0 to 1', value);
 }
 

@@ -39,10 +39,10 @@ export type Cancel = () => void;
 
 /**
  * Runs `work` once after `delayMs`, in steps where the wait is longer than a timer can be. `Infinity` never fires and
- * arms no timer. All waiting in the library goes through here.
+ * arms no timer; what is not above 0, NaN too, fires as soon as it can. All waiting in the library goes through here.
  */
 export function startTimer(runtime: Runtime, delayMs: number, work: () => void): Cancel {
-  let left = Math.max(0, delayMs);
+  let left = delayMs > 0 ? delayMs : 0;
   if (left === Infinity) return () => {};
   let pending: { unsubscribe(): void } | undefined;
   let cancelled = false;

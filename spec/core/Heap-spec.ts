@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { HeapNode } from '../../lib/core/Heap.ts';
+import { Heap } from '../../lib/core/Heap.ts';
+
+interface Item {
+  readonly key: number;
+  readonly order: number;
+}
+
+const before = (a: Item, b: Item): boolean => a.key < b.key || (a.key === b.key && a.order < b.order);
+
+type Step =
+  | { readonly kind: 'push'; readonly key: number }
+  | { readonly kind: 'pop' }
+  | { readonly kind: 'remove'; readonly pick: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('push' as const), key: fc.integer({ min: 0, max: 9 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('pop' as const) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const), pick: fc.nat() }) },
+);
+
+describe('Heap', () => {
+  it('is empty at first', () => {
+    const heap = new Heap<number>((a, b) => a < b);
+    expect(heap.size).to.equal(0);
+    expect(heap.peek()).to.equal(undefined);
+    expect(heap.pop()).to.equal(undefined);
+  });
+
+  it('does what a sorted array does, for any pushes, pops and removals', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const heap = new Heap<Item>(before);
+        const nodes: HeapNode<Item>[] = [];
+        let sorted: Item[] = [];
+        for (const [order, next] of steps.entries()) {
+          if (next.kind === 'push') {
+            const item = { key: next.key, order };
+            nodes.push(heap.push(item));
+            sorted = [...sorted, item].sort((a, b) => a.key - b.key || a.order - b.order);
+          } else if (next.kind === 'pop') {
+            expect(heap.pop()).to.equal(sorted.shift());
+          } else if (nodes.length > 0) {
+            // Also nodes that have left the heap before.
+            const node = nodes[next.pick % nodes.length]!;
+            expect(heap.remove(node)).to.equal(sorted.includes(node.item));
+            sorted = sorted.filter((item) => item !== node.item);
+          }
+          expect(heap.size).to.equal(sorted.length);
+          expect(heap.peek()).to.equal(sorted[0]);
+        }
+        expect(Array.from({ length: heap.size }, () => heap.pop())).to.deep.equal(sorted);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('removes no node of another heap', () => {
+    const one = new Heap<number>((a, b) => a < b);
+    const other = new Heap<number>((a, b) => a < b);
+    one.push(1);
+    const foreign = other.push(1);
+    expect(one.remove(foreign)).to.equal(false);
+    expect(one.size).to.equal(1);
+    expect(other.remove(foreign)).to.equal(true);
+  });
+
+  it('marks a node that has left with index -1', () => {
+    const heap = new Heap<number>((a, b) => a < b);
+    const popped = heap.push(1);
+    const removed = heap.push(2);
+    heap.pop();
+    heap.remove(removed);
+    expect([popped.index, removed.index]).to.deep.equal([-1, -1]);
+  });
+});
