@@ -31,7 +31,7 @@ describe('Heap', () => {
 
   it('does what a sorted array does, for any pushes, pops and removals', () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
         const heap = new Heap<Item>(before);
         const nodes: HeapNode<Item>[] = [];
         let sorted: Item[] = [];
@@ -55,6 +55,14 @@ describe('Heap', () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it('keeps order when the item that fills a gap belongs above it', () => {
+    const heap = new Heap<number>((a, b) => a < b);
+    const nodes = [0, 10, 1, 11, 12, 2, 3].map((key) => heap.push(key));
+    // 3, the last, takes the place of 11, below 10.
+    heap.remove(nodes[3]!);
+    expect(Array.from({ length: 6 }, () => heap.pop())).to.deep.equal([0, 1, 2, 3, 10, 12]);
   });
 
   it('removes no node of another heap', () => {
