@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -29,9 +29,15 @@ if (tsc === undefined) {
   mkdirSync(join(root, 'temp'), { recursive: true });
   // Built aside and then put in place, so that a process that runs from dist/ never sees half of it.
   const fresh = mkdtempSync(join(root, 'temp/dist-'));
-  execFileSync(process.execPath, [tsc, '-p', join(root, '.ci/tsconfig.build.json'), '--outDir', fresh], {
-    stdio: 'inherit',
-  });
+  const { status } = spawnSync(
+    process.execPath,
+    [tsc, '-p', join(root, '.ci/tsconfig.build.json'), '--outDir', fresh],
+    { stdio: 'inherit' },
+  );
+  if (status !== 0) {
+    rmSync(fresh, { recursive: true });
+    process.exit(1);
+  }
   for (const file of globSync('**/*.d.ts', { cwd: fresh })) renameImports(join(fresh, file));
   for (const file of globSync('**/*.{lua,html,css,cjs}', { cwd: join(root, 'lib') })) {
     cpSync(join(root, 'lib', file), join(fresh, file));
