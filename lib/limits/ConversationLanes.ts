@@ -1,0 +1,210 @@
+import { zeroOrInfinity } from '../core/checks.ts';
+import { Heap } from '../core/Heap.ts';
+import type { Clock } from '../core/runtime.ts';
+import { Lane, Turn } from './Lane.ts';
+import type { TurnBound } from './Lane.ts';
+import { TurnEstimate } from './TurnEstimate.ts';
+
+export interface ConversationLanesOptions {
+  /** Turns that may wait in one conversation, besides the one that runs. 0 or more, or `Infinity`. Default: 20. */
+  readonly maxWaiting?: number | undefined;
+  /** Longest wait of a turn that brings no bound of its own. 0 or more, or `Infinity`. Default: 60,000. */
+  readonly maxWaitMs?: number | undefined;
+}
+
+export const CONVERSATION_LANES_DEFAULTS: { readonly maxWaiting: number; readonly maxWaitMs: number } = {
+  maxWaiting: 20,
+  maxWaitMs: 60_000,
+};
+
+export interface TurnRequest {
+  readonly conversation: string;
+  readonly maxWaitMs?: number | undefined;
+  /** Monotonic milliseconds by which the turn must have started. */
+  readonly deadlineAtMs?: number | undefined;
+  /** End every turn of the conversation that runs or waits, and start at once. */
+  readonly supersede?: boolean | undefined;
+}
+
+export interface LaneRefusal {
+  readonly code: 'queue_full' | 'queue_timeout' | 'timeout_deadline';
+  /** When a place is likely to be free, judged by how long turns have taken. Finite, above 0. */
+  readonly retryAfterMs: number;
+  /** The bound that was met: turns for `queue_full`, milliseconds for the others. */
+  readonly limit: number;
+}
+
+export type EnterDecision =
+  /** It runs now. The turns of `superseded` are over: the one that ran, then those that waited, in order. */
+  | { readonly kind: 'started'; readonly turn: Turn; readonly superseded: readonly Turn[] }
+  /** It is the `position`th in line, from 1. */
+  | { readonly kind: 'waiting'; readonly turn: Turn; readonly position: number }
+  | { readonly kind: 'refused'; readonly refusal: LaneRefusal };
+
+export interface ExpiredTurn {
+  readonly turn: Turn;
+  readonly refusal: LaneRefusal;
+}
+
+/**
+ * Decides whose turn it is in each of many conversations, and never acts: no timers, no I/O.
+ *
+ * Invariants: at most one turn of a conversation runs; turns start in the order in which they entered; a conversation
+ * with no turn running or waiting is not remembered. Entering, leaving from anywhere in the line and starting take
+ * constant time, but for the bound on the wait, which takes O(log n) of all that wait with one.
+ */
+export class ConversationLanes {
+  readonly #maxWaiting: number;
+  readonly #maxWaitMs: number;
+  readonly #clock: Clock;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #expiries = new Heap<Turn>(
+    (a, b) => a.bound.atMs < b.bound.atMs || (a.bound.atMs === b.bound.atMs && a.order < b.order),
+  );
+  readonly #estimate = new TurnEstimate();
+  #entered = 0;
+  #waiting = 0;
+
+  /** @throws SluiceError `invalid_option` if an option is not 0 or more. */
+  constructor(options: ConversationLanesOptions, clock: Clock) {
+    const { maxWaiting, maxWaitMs } = CONVERSATION_LANES_DEFAULTS;
+    this.#maxWaiting = zeroOrInfinity('maxWaiting', options.maxWaiting ?? maxWaiting);
+    this.#maxWaitMs = zeroOrInfinity('maxWaitMs', options.maxWaitMs ?? maxWaitMs);
+    this.#clock = clock;
+  }
+
+  /** Conversations with a turn running or waiting. */
+  get conversations(): number {
+    return this.#lanes.size;
+  }
+
+  /** Turns waiting in all conversations. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** When the first of those waiting has waited too long; `Infinity` if none ever will. */
+  get nextExpiryAtMs(): number {
+    return this.#expiries.peek()?.bound.atMs ?? Infinity;
+  }
+
+  enter(request: TurnRequest): EnterDecision {
+    const now = this.#clock.now();
+    const bound = this.#boundOf(request, now);
+    const known = this.#lanes.get(request.conversation);
+    // A deadline that has passed cannot be met even where nobody is before us; a wait of 0 can.
+    if (request.deadlineAtMs !== undefined && !(request.deadlineAtMs > now)) {
+      return { kind: 'refused', refusal: this.#refusal(bound, known, known?.waiting ?? 0, now) };
+    }
+    const lane = known ?? new Lane(request.conversation);
+    const turn = new Turn(lane, this.#entered++, now, bound);
+    if (known === undefined) {
+      this.#lanes.set(lane.conversation, lane);
+      this.#start(turn, now);
+      return { kind: 'started', turn, superseded: [] };
+    }
+    if (request.supersede) {
+      const superseded = this.#endAll(lane, now);
+      this.#start(turn, now);
+      return { kind: 'started', turn, superseded };
+    }
+    if (lane.waiting >= this.#maxWaiting) {
+      const full = { code: 'queue_full', limit: this.#maxWaiting } as const;
+      return { kind: 'refused', refusal: this.#refusal(full, lane, 0, now) };
+    }
+    if (bound.atMs <= now) return { kind: 'refused', refusal: this.#refusal(bound, lane, lane.waiting, now) };
+    this.#join(turn);
+    return { kind: 'waiting', turn, position: lane.waiting };
+  }
+
+  /** Ends a turn, waiting or running. Returns the turn that starts in its place, if one does. */
+  leave(turn: Turn): Turn | undefined {
+    if (turn.state === 'over') return undefined;
+    const { lane } = turn;
+    if (turn.state === 'waiting') {
+      this.#unlink(turn);
+      turn.state = 'over';
+      return undefined;
+    }
+    const now = this.#clock.now();
+    this.#end(turn, now);
+    const next = lane.head;
+    if (next === undefined) {
+      this.#lanes.delete(lane.conversation);
+      return undefined;
+    }
+    this.#unlink(next);
+    this.#start(next, now);
+    return next;
+  }
+
+  /** Ends the turns that have waited too long by now, the longest overdue first. */
+  expire(): ExpiredTurn[] {
+    const now = this.#clock.now();
+    const expired: ExpiredTurn[] = [];
+    for (let turn = this.#expiries.peek(); turn && turn.bound.atMs <= now; turn = this.#expiries.peek()) {
+      this.#unlink(turn);
+      turn.state = 'over';
+      expired.push({ turn, refusal: this.#refusal(turn.bound, turn.lane, turn.lane.waiting, now) });
+    }
+    return expired;
+  }
+
+  #boundOf(request: TurnRequest, now: number): TurnBound {
+    const maxWaitMs = zeroOrInfinity('maxWaitMs', request.maxWaitMs ?? this.#maxWaitMs);
+    const { deadlineAtMs = Infinity } = request;
+    if (deadlineAtMs <= now + maxWaitMs && deadlineAtMs !== Infinity) {
+      return { code: 'timeout_deadline', limit: Math.max(0, deadlineAtMs - now), atMs: deadlineAtMs };
+    }
+    return { code: 'queue_timeout', limit: maxWaitMs, atMs: now + maxWaitMs };
+  }
+
+  #refusal(
+    { code, limit }: Pick<LaneRefusal, 'code' | 'limit'>,
+    lane: Lane | undefined,
+    turnsBefore: number,
+    now: number,
+  ): LaneRefusal {
+    const ranMs = lane?.running === undefined ? 0 : now - lane.running.startedAtMs;
+    return { code, limit, retryAfterMs: this.#estimate.untilEnded(ranMs, turnsBefore) };
+  }
+
+  #start(turn: Turn, now: number): void {
+    turn.state = 'running';
+    turn.startedAtMs = now;
+    turn.lane.running = turn;
+  }
+
+  #end(turn: Turn, now: number): void {
+    this.#estimate.ended(now - turn.startedAtMs);
+    turn.state = 'over';
+    turn.lane.running = undefined;
+  }
+
+  #endAll(lane: Lane, now: number): Turn[] {
+    const ended: Turn[] = [];
+    if (lane.running) {
+      ended.push(lane.running);
+      this.#end(lane.running, now);
+    }
+    for (let turn = lane.head; turn; turn = lane.head) {
+      this.#unlink(turn);
+      turn.state = 'over';
+      ended.push(turn);
+    }
+    return ended;
+  }
+
+  #join(turn: Turn): void {
+    turn.lane.join(turn);
+    this.#waiting++;
+    if (turn.bound.atMs < Infinity) turn.expiry = this.#expiries.push(turn);
+  }
+
+  #unlink(turn: Turn): void {
+    turn.lane.unlink(turn);
+    this.#waiting--;
+    if (turn.expiry) this.#expiries.remove(turn.expiry);
+    turn.expiry = undefined;
+  }
+}
