@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
-import type { SluiceError } from './errors.ts';
-import type { BreakerState } from './events.ts';
+import type { ErrorCode, SluiceError } from './errors.ts';
+import type { BreakerState, SluiceFact } from './events.ts';
 import type { RateLimitHints, Usage } from './hints.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -23,6 +23,8 @@ export interface AcquireRequest {
   readonly deadlineAtMs?: number | undefined;
   /** Called when the request has to wait: its place in line from 1, and the wait in so far as it is known. */
   readonly onQueued?: ((position: number, waitMs: number | undefined) => void) | undefined;
+  /** Hears what the limiter changes because of this request, until it has ended. */
+  readonly onFact?: ((fact: SluiceFact) => void) | undefined;
 }
 
 /** What one attempt takes from a quota. */
@@ -33,8 +35,20 @@ export interface Cost {
   readonly explicit: boolean;
 }
 
+/** How a reservation ended, in tokens. */
+export interface QuotaSettlement {
+  readonly reservedTokens: number;
+  /** As the provider reported it; undefined where it did not. */
+  readonly usedTokens: number | undefined;
+  readonly refundedTokens: number;
+}
+
 export interface QuotaRequest extends AcquireRequest {
   readonly cost: Cost;
+  /** Called once, when the grant has been released. */
+  readonly onSettled?: ((settlement: QuotaSettlement) => void) | undefined;
+  /** Called when the answer to this attempt pauses the quota, for everyone. */
+  readonly onCooldown?: ((waitMs: number, reason: ErrorCode) => void) | undefined;
 }
 
 /** A reservation in every layer of a quota. */
@@ -44,6 +58,8 @@ export interface Grant {
   readonly reservedTokens: number;
   /** The attempt is sent now. Reports of limits are ordered by this. */
   dispatched(): void;
+  /** The head of an answer is here: after a cooldown, others follow the first one once it has been answered. */
+  responded?(status: number): void;
   /** What the answer to this attempt said of limits. */
   observe(hints: RateLimitHints): void;
   /** What the provider says it counted. */
@@ -98,6 +114,8 @@ export interface BreakerPass {
   onRevoke(revoke: (refusal: SluiceError) => void): void;
   /** The attempt is sent now and can no longer be revoked. */
   dispatched(): void;
+  /** The first content has come: a probe is not stuck. */
+  firstContent?(): void;
   release(outcome: Outcome): void;
 }
 

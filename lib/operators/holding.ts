@@ -31,6 +31,8 @@ export interface Hold<H> {
   sink?(held: H): AttemptSink;
   /** Called once, when the attempt is sent. */
   dispatched?(held: H): void;
+  /** Called once, at the first value. */
+  firstContent?(held: H): void;
   /** Gets a function that ends the subscription with an error: the hold was lost. */
   onLost?(held: H, lose: (error: unknown) => void): void;
   /** Called exactly once for each `H`. `firstContentMs` counts from dispatch to the first value. */
@@ -48,27 +50,37 @@ export interface Hold<H> {
 export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
   return (source) =>
     defer(() => {
-      const scope = currentScope() ?? CallScope.start(hold.runtime);
+      const below = currentScope();
+      const scope = below ?? CallScope.start(hold.runtime);
       const { clock } = hold.runtime;
       const heard = hold.onEvent ? scope.with({ onEvent: hold.onEvent }) : scope;
       const { where } = hold;
       const onQueued: OnQueued = (position, waitMs) => {
         if (where) heard.report(clock.now(), { type: 'queued', where, position, waitMs });
       };
+      const acquired = hold.acquire(heard, onQueued);
+      let waits = true;
+      const gateOpened = (through: boolean): void => {
+        if (!waits) return;
+        waits = false;
+        scope.gateOpened(through);
+      };
       scope.gateClosed();
-      return hold.acquire(scope, onQueued).pipe(
+      // A grant or refusal comes in the frame of whoever made room, or in none; from here on it is the consumer's.
+      return scoped(acquired, scope, below).pipe(
         tap({
           error: (error: unknown) => {
-            scope.gateOpened(false);
+            gateOpened(false);
             if (!isSluiceError(error)) return;
             heard.report(clock.now(), { type: 'refused', code: error.code, retryAfterMs: error.retryAfterMs });
           },
+          unsubscribe: () => gateOpened(false),
         }),
         mergeMap((held) => {
           const granted = (): void => {
             if (where) heard.report(clock.now(), { type: 'granted', where, waitedMs: hold.waitedMs?.(held) ?? 0 });
           };
-          return held$(source, scope, hold, held, granted);
+          return held$(source, { scope, below }, hold, held, { granted, gateOpened });
         }),
       );
     });
@@ -76,10 +88,10 @@ export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
 
 function held$<T, H>(
   source: Observable<T>,
-  scope: CallScope,
+  { scope, below }: { readonly scope: CallScope; readonly below: CallScope | undefined },
   hold: Hold<H>,
   held: H,
-  granted: () => void,
+  gate: { granted(): void; gateOpened(through: boolean): void },
 ): Observable<T> {
   const run = new HeldRun(hold, held);
   const { releaseFirst = true } = hold;
@@ -88,15 +100,15 @@ function held$<T, H>(
     outcome = ended;
     if (releaseFirst) run.end(ended);
   };
-  return scoped(source, scope.with({ sink: run }), scope, {
+  return scoped(source, scope.with({ sink: run }), below, {
     before: (fail) => {
       // Not earlier: a listener may unsubscribe, and only from here on does that release what is held.
-      granted();
+      gate.granted();
       hold.onLost?.(held, fail);
     },
     subscribed: (ended) => {
       if (!ended) run.subscribed();
-      scope.gateOpened(!ended);
+      gate.gateOpened(!ended);
     },
   }).pipe(
     tap({
@@ -173,6 +185,7 @@ class HeldRun<H> implements AttemptSink {
     if (this.#firstContentMs !== undefined) return;
     this.#markSent();
     this.#firstContentMs = this.#hold.runtime.clock.now() - (this.#sentAtMs ?? 0);
+    this.#hold.firstContent?.(this.#held);
   }
 
   end(outcome: Outcome): void {

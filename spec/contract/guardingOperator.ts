@@ -298,12 +298,13 @@ export function guardingOperatorContract(make: (runtime: VirtualRuntime) => Guar
     });
   });
 
+  if (make(virtualRuntime()).fill === undefined) return;
+
   describe('as an operator that makes subscriptions wait', () => {
     let makeRoom: (waiters: number) => void;
 
-    beforeEach(function () {
-      if (!operator.fill) this.skip();
-      makeRoom = operator.fill();
+    beforeEach(() => {
+      makeRoom = operator.fill!();
     });
 
     it('does not subscribe to the source before there is room', () => {
@@ -443,7 +444,7 @@ export function guardingOperatorContract(make: (runtime: VirtualRuntime) => Guar
         of(n)
           .pipe(operator.guard())
           .subscribe({
-            next: (value) => void (value === completed || expect.fail(`${value} came as number ${completed}`)),
+            next: (value) => expect(value).to.equal(completed),
             error: (error: unknown) => expect.fail(String(error)),
             complete: () => completed++,
           });

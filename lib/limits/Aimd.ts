@@ -1,0 +1,210 @@
+import { positiveOrInfinity, wholeNumber, zeroOrMore } from '../core/checks.ts';
+import { invalidOption } from '../core/errors.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Clock } from '../core/runtime.ts';
+import { SlidingSums } from './SlidingSums.ts';
+
+export interface AimdOptions {
+  /** Where the limit starts. Default: 16, brought between `min` and `max`. */
+  readonly initial?: number | undefined;
+  /** The limit never falls below. Default: 4, or what `initial` or `max` is if that is less. */
+  readonly min?: number | undefined;
+  /** The limit never rises above. Default: 64, or what `initial` or `min` is if that is more. */
+  readonly max?: number | undefined;
+  /** A cut multiplies the limit by this. Above 0, below 1. Default: 0.7. */
+  readonly decrease?: number | undefined;
+  /** The limit grows by one at most this often, and not for so long after a cut. Default: 1,000. */
+  readonly growEveryMs?: number | undefined;
+  /**
+   * The limit does not grow beyond this many times the concurrency measured. 1 or more; `Infinity` turns it off.
+   * Default: 1.2.
+   */
+  readonly maxOverMeasured?: number | undefined;
+  /** The limit is cut when first content takes longer than this on average. Default: `Infinity`, off. */
+  readonly maxFirstContentMs?: number | undefined;
+}
+
+export const AIMD_DEFAULTS = {
+  initial: 16,
+  min: 4,
+  max: 64,
+  decrease: 0.7,
+  growEveryMs: 1000,
+  maxOverMeasured: 1.2,
+  maxFirstContentMs: Infinity,
+} as const;
+
+/** What is remembered of an attempt while it runs. */
+export interface AimdMark {
+  readonly atMs: number;
+  /** Cuts made before it started. */
+  readonly cuts: number;
+  readonly reached: boolean;
+}
+
+export type AimdDecision =
+  | {
+      readonly kind: 'changed';
+      readonly from: number;
+      readonly to: number;
+      /** `adjusted`: set from outside. */
+      readonly reason: 'success' | 'rejected' | 'first_content' | 'adjusted';
+    }
+  | {
+      readonly kind: 'kept';
+      /**
+       * `neutral`: says nothing about the limit. `before_cut`: started before the last cut. `at_min`, `at_max`: it ends
+       * there. `app_limited`: the limit was not reached. `gaining`: a part of a step was earned. `too_soon`: the last
+       * change is too recent. `measured`: what is carried does not bear it out.
+       */
+      readonly reason:
+        'neutral' | 'before_cut' | 'at_min' | 'at_max' | 'app_limited' | 'gaining' | 'too_soon' | 'measured';
+    };
+
+const MEASURED_OVER_MS = 30_000;
+/** Weight of a new time to first content in its moving average, and how many it takes to believe that. */
+const SMOOTHING = 0.2;
+const BELIEVED_FROM = 5;
+
+/**
+ * A concurrency limit that finds its size: additive increase, multiplicative decrease. It counts nothing by itself; who
+ * holds the slots tells it of each start and end.
+ *
+ * - Each success earns one `limit`-th of a step, so one step is earned a round trip, and only if the limit was reached
+ *   when the attempt started or ended.
+ * - A rejection (`rate_limited`, `overloaded`) cuts. An attempt that started before the last cut never cuts again, so one
+ *   moment of congestion is one cut however many fail in it.
+ * - Total duration is no signal: long answers are not congestion. Time to first content is, if `maxFirstContentMs` is set.
+ * - Growth is bounded by what is carried: by Little's law, rate times time in flight of the successes of the last 30 s
+ *   is the concurrency that did useful work.
+ */
+export class Aimd {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #min: number;
+  readonly #max: number;
+  readonly #decrease: number;
+  readonly #growEveryMs: number;
+  readonly #maxOverMeasured: number;
+  readonly #maxFirstContentMs: number;
+  /** Milliseconds in flight of attempts that succeeded. */
+  readonly #carried = new SlidingSums(MEASURED_OVER_MS);
+  #limit: number;
+  #earned = 0;
+  #cuts = 0;
+  #changedAtMs = -Infinity;
+  #firstStartAtMs = Infinity;
+  #firstContentMs = 0;
+  #firstContents = 0;
+
+  /** @throws SluiceError `invalid_option` */
+  constructor(options: AimdOptions, clock: Pick<Clock, 'now'>) {
+    const defaults = AIMD_DEFAULTS;
+    const { initial, min, max } = options;
+    this.#min = wholeNumber('min', min ?? Math.min(defaults.min, initial ?? Infinity, max ?? Infinity));
+    this.#max = wholeNumber('max', max ?? Math.max(defaults.max, initial ?? 0, this.#min));
+    if (this.#max < this.#min) throw invalidOption('max', `at least min (${this.#min})`, this.#max);
+    this.#limit = this.#between('initial', initial ?? Math.min(this.#max, Math.max(this.#min, defaults.initial)));
+    this.#decrease = fraction('decrease', options.decrease ?? defaults.decrease);
+    this.#growEveryMs = zeroOrMore('growEveryMs', options.growEveryMs ?? defaults.growEveryMs);
+    this.#maxOverMeasured = atLeastOne('maxOverMeasured', options.maxOverMeasured ?? defaults.maxOverMeasured);
+    this.#maxFirstContentMs = positiveOrInfinity(
+      'maxFirstContentMs',
+      options.maxFirstContentMs ?? defaults.maxFirstContentMs,
+    );
+    this.#clock = clock;
+  }
+
+  /** A whole number. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /** An attempt starts; `inFlight` counts it. */
+  start(inFlight: number): AimdMark {
+    const atMs = this.#clock.now();
+    this.#firstStartAtMs = Math.min(this.#firstStartAtMs, atMs);
+    return { atMs, cuts: this.#cuts, reached: inFlight >= this.#limit };
+  }
+
+  /** An attempt has ended; `inFlight` still counts it. `firstContentMs` counts from dispatch. */
+  end(mark: AimdMark, outcome: Outcome, inFlight: number, firstContentMs?: number): AimdDecision {
+    const nowMs = this.#clock.now();
+    if (outcome.kind === 'dropped') return kept('neutral');
+    if (outcome.kind === 'failure') {
+      const { code } = outcome.error;
+      if (code !== 'rate_limited' && code !== 'overloaded') return kept('neutral');
+      return mark.cuts === this.#cuts ? this.#cut(nowMs, 'rejected') : kept('before_cut');
+    }
+    this.#carried.add(nowMs, nowMs - mark.atMs, 0);
+    if (mark.cuts !== this.#cuts) return kept('before_cut');
+    if (firstContentMs !== undefined && this.#isSlow(firstContentMs)) return this.#cut(nowMs, 'first_content');
+    if (!mark.reached && inFlight < this.#limit) return kept('app_limited');
+    return this.#grow(nowMs);
+  }
+
+  /** Sets the limit from outside. @throws SluiceError `invalid_option` unless it is a whole number within `min` and `max` */
+  adjust(limit: number): AimdDecision {
+    const from = this.#limit;
+    this.#limit = this.#between('limit', limit);
+    this.#earned = 0;
+    this.#changedAtMs = this.#clock.now();
+    return { kind: 'changed', from, to: limit, reason: 'adjusted' };
+  }
+
+  #between(option: string, value: number): number {
+    if (Number.isSafeInteger(value) && value >= this.#min && value <= this.#max) return value;
+    throw invalidOption(option, `a whole number from ${this.#min} to ${this.#max}`, value);
+  }
+
+  #grow(nowMs: number): AimdDecision {
+    if (this.#limit >= this.#max) return kept('at_max');
+    this.#earned = Math.min(1, this.#earned + 1 / this.#limit);
+    // The parts of a step can fall short of one by rounding errors.
+    if (this.#earned < 1 - 1e-9) return kept('gaining');
+    if (nowMs - this.#changedAtMs < this.#growEveryMs) return kept('too_soon');
+    // Rounded up: a limit below 5 would otherwise never get to its next step.
+    if (this.#limit + 1 > Math.ceil(this.#maxOverMeasured * this.#measured(nowMs))) return kept('measured');
+    const from = this.#limit++;
+    this.#earned = 0;
+    this.#changedAtMs = nowMs;
+    return { kind: 'changed', from, to: this.#limit, reason: 'success' };
+  }
+
+  #cut(nowMs: number, reason: 'rejected' | 'first_content'): AimdDecision {
+    const from = this.#limit;
+    this.#limit = Math.max(this.#min, Math.floor(from * this.#decrease));
+    this.#cuts++;
+    this.#earned = 0;
+    this.#changedAtMs = nowMs;
+    this.#firstContents = 0;
+    return this.#limit === from ? kept('at_min') : { kind: 'changed', from, to: this.#limit, reason };
+  }
+
+  /** Judges the moving average since the last cut, so that one slow attempt alone does not cut. */
+  #isSlow(firstContentMs: number): boolean {
+    const weight = this.#firstContents === 0 ? 1 : SMOOTHING;
+    this.#firstContentMs += weight * (firstContentMs - this.#firstContentMs);
+    this.#firstContents++;
+    return this.#firstContents >= BELIEVED_FROM && this.#firstContentMs > this.#maxFirstContentMs;
+  }
+
+  /** Useful work in flight, on average. `Infinity` where no time has passed to measure it in. */
+  #measured(nowMs: number): number {
+    const overMs = Math.min(MEASURED_OVER_MS, nowMs - this.#firstStartAtMs);
+    return overMs > 0 ? this.#carried.first(nowMs) / overMs : Infinity;
+  }
+}
+
+function kept<R>(reason: R): { readonly kind: 'kept'; readonly reason: R } {
+  return { kind: 'kept', reason };
+}
+
+function fraction(option: string, value: number): number {
+  if (typeof value === 'number' && value > 0 && value < 1) return value;
+  throw invalidOption(option, 'above 0 and below 1', value);
+}
+
+function atLeastOne(option: string, value: number): number {
+  if (typeof value === 'number' && value >= 1) return value;
+  throw invalidOption(option, '1 or more, or Infinity', value);
+}

@@ -1,0 +1,58 @@
+const BUCKETS = 10;
+
+/**
+ * Sums of two quantities over the last `windowMs`, kept in ten steps. Real expiry: nothing older than the window counts,
+ * also after a gap in which nothing was added. Memory is fixed.
+ */
+export class SlidingSums {
+  readonly #bucketMs: number;
+  readonly #first = new Float64Array(BUCKETS);
+  readonly #second = new Float64Array(BUCKETS);
+  /** Number of the newest step, counted from the clock's zero. */
+  #newest = -Infinity;
+
+  constructor(windowMs: number) {
+    this.#bucketMs = windowMs / BUCKETS;
+  }
+
+  add(nowMs: number, first: number, second: number): void {
+    this.#expire(nowMs);
+    const at = this.#index(this.#newest);
+    this.#first[at] = (this.#first[at] ?? 0) + first;
+    this.#second[at] = (this.#second[at] ?? 0) + second;
+  }
+
+  first(nowMs: number): number {
+    this.#expire(nowMs);
+    return this.#first.reduce((sum, value) => sum + value, 0);
+  }
+
+  second(nowMs: number): number {
+    this.#expire(nowMs);
+    return this.#second.reduce((sum, value) => sum + value, 0);
+  }
+
+  clear(): void {
+    this.#first.fill(0);
+    this.#second.fill(0);
+  }
+
+  #expire(nowMs: number): void {
+    const newest = Math.floor(nowMs / this.#bucketMs);
+    if (newest <= this.#newest) return;
+    if (newest - this.#newest >= BUCKETS) {
+      this.clear();
+    } else {
+      for (let step = this.#newest + 1; step <= newest; step++) {
+        this.#first[this.#index(step)] = 0;
+        this.#second[this.#index(step)] = 0;
+      }
+    }
+    this.#newest = newest;
+  }
+
+  /** A clock may start below zero. */
+  #index(step: number): number {
+    return ((step % BUCKETS) + BUCKETS) % BUCKETS;
+  }
+}
