@@ -1,4 +1,4 @@
-import { defer, mergeMap, tap } from 'rxjs';
+import { defer, finalize, mergeMap, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { CallScope, currentScope } from '../core/CallScope.ts';
 import type { AttemptSink } from '../core/CallScope.ts';
@@ -59,6 +59,7 @@ export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
         if (where) heard.report(clock.now(), { type: 'queued', where, position, waitMs });
       };
       const acquired = hold.acquire(heard, onQueued);
+      let run: HeldRun<H> | undefined;
       let waits = true;
       const gateOpened = (through: boolean): void => {
         if (!waits) return;
@@ -80,8 +81,11 @@ export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
           const granted = (): void => {
             if (where) heard.report(clock.now(), { type: 'granted', where, waitedMs: hold.waitedMs?.(held) ?? 0 });
           };
-          return held$(source, { scope, below }, hold, held, { granted, gateOpened });
+          run = new HeldRun(hold, held);
+          return held$(source, { scope, below }, run, { granted, gateOpened });
         }),
+        // Out here, because `mergeMap` tears down what it merged before it passes on that this has completed.
+        finalize(() => run?.finish()),
       );
     });
 }
@@ -89,22 +93,14 @@ export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
 function held$<T, H>(
   source: Observable<T>,
   { scope, below }: { readonly scope: CallScope; readonly below: CallScope | undefined },
-  hold: Hold<H>,
-  held: H,
+  run: HeldRun<H>,
   gate: { granted(): void; gateOpened(through: boolean): void },
 ): Observable<T> {
-  const run = new HeldRun(hold, held);
-  const { releaseFirst = true } = hold;
-  let outcome: Outcome | undefined;
-  const end = (ended: Outcome): void => {
-    outcome = ended;
-    if (releaseFirst) run.end(ended);
-  };
   return scoped(source, scope.with({ sink: run }), below, {
     before: (fail) => {
       // Not earlier: a listener may unsubscribe, and only from here on does that release what is held.
       gate.granted();
-      hold.onLost?.(held, fail);
+      run.onLost(fail);
     },
     subscribed: (ended) => {
       if (!ended) run.subscribed();
@@ -113,9 +109,8 @@ function held$<T, H>(
   }).pipe(
     tap({
       next: () => run.value(),
-      complete: () => end(SUCCESS),
-      error: (error: unknown) => end(outcomeOf(classifyThrown(error, { phase: 'body' }), run.sent)),
-      finalize: () => run.end(outcome ?? { kind: 'dropped', dispatched: run.sent }),
+      complete: () => run.sourceEnded(SUCCESS),
+      error: (error: unknown) => run.sourceEnded(outcomeOf(classifyThrown(error, { phase: 'body' }), run.sent)),
     }),
   );
 }
@@ -129,6 +124,7 @@ class HeldRun<H> implements AttemptSink {
   #firstContentMs: number | undefined;
   #gatesClosed = 0;
   #attemptsOpen = 0;
+  #sourceEnded: Outcome | undefined;
   #outcome: Outcome | undefined;
   #released = false;
   #stopWaiting: Cancel | undefined;
@@ -188,7 +184,22 @@ class HeldRun<H> implements AttemptSink {
     this.#hold.firstContent?.(this.#held);
   }
 
-  end(outcome: Outcome): void {
+  onLost(lose: (error: unknown) => void): void {
+    this.#hold.onLost?.(this.#held, lose);
+  }
+
+  /** The source has ended, which is not passed on yet. */
+  sourceEnded(outcome: Outcome): void {
+    this.#sourceEnded = outcome;
+    if (this.#hold.releaseFirst ?? true) this.#end(outcome);
+  }
+
+  /** The one downstream has seen the end, or has unsubscribed. */
+  finish(): void {
+    this.#end(this.#sourceEnded ?? { kind: 'dropped', dispatched: this.sent });
+  }
+
+  #end(outcome: Outcome): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
     if (!this.#hold.untilClosed || this.#attemptsOpen === 0) {

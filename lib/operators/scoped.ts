@@ -8,7 +8,7 @@ import type { CallScope } from '../core/CallScope.ts';
  */
 export function scoped<T>(
   source: Observable<T>,
-  upward: CallScope,
+  upward: CallScope | undefined,
   downward: CallScope | undefined,
   hooks: ScopedHooks = {},
 ): Observable<T> {

@@ -1,0 +1,174 @@
+import { Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import { invalidRequest, SluiceError } from '../core/errors.ts';
+import type { LanePlace, LaneRequest, LanesPort, LanesSnapshot } from '../core/ports.ts';
+import { startTimer, systemRuntime } from '../core/runtime.ts';
+import type { Cancel, Runtime } from '../core/runtime.ts';
+import { ConversationLanes } from '../limits/ConversationLanes.ts';
+import type { ConversationLanesOptions, LaneRefusal } from '../limits/ConversationLanes.ts';
+import type { Turn } from '../limits/Lane.ts';
+
+/**
+ * Lanes of this process: in each conversation one turn runs at a time, in the order in which they were subscribed to,
+ * and conversations do not wait for each other. Give it to {@link inConversation}.
+ *
+ * A conversation is remembered only while a turn of it runs or waits. Priorities do not change the order. At most one
+ * timer is armed, for the turn whose wait ends first, and none while nobody waits.
+ *
+ * `acquire` emits as errors: `queue_full`, `queue_timeout` and `timeout_deadline`, each with `retryAfterMs`, a guess
+ * from how long turns have taken; `superseded`; `invalid_request` for an empty conversation.
+ *
+ * @param options - `maxWaiting`: turns that may wait in one conversation, default 20; `maxWaitMs`: longest wait of one,
+ * default 60,000. Both may be `Infinity`.
+ * @throws SluiceError `invalid_option` if an option is not 0 or more.
+ *
+ * @example
+ * ```ts
+ * import { of } from 'rxjs';
+ * import { createLanes, inConversation } from 'sluice';
+ *
+ * const lanes = createLanes({ maxWaiting: 5, maxWaitMs: 20_000 });
+ * of('first').pipe(inConversation(lanes, 'c-17')).subscribe(console.log);
+ * ```
+ */
+export function createLanes(options: ConversationLanesOptions = {}, runtime: Runtime = systemRuntime): LanesPort {
+  return new LocalLanes(options, runtime);
+}
+
+class LocalLanes implements LanesPort {
+  readonly #runtime: Runtime;
+  readonly #lanes: ConversationLanes;
+  // Weak: a turn that the machine has forgotten is forgotten here too.
+  readonly #entries = new WeakMap<Turn, Entry>();
+  readonly #started: Turn[] = [];
+  #granting = false;
+  #timerAtMs = Infinity;
+  #stopTimer: Cancel | undefined;
+
+  constructor(options: ConversationLanesOptions, runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#lanes = new ConversationLanes(options, runtime.clock);
+  }
+
+  acquire(request: LaneRequest): Observable<LanePlace> {
+    // Hand-written: the place in line must be taken in the tick of the subscription and belongs to the receiver once emitted.
+    return new Observable<LanePlace>((subscriber) => this.#enter(request, subscriber));
+  }
+
+  snapshot(): LanesSnapshot {
+    return { conversations: this.#lanes.conversations, waiting: this.#lanes.waiting };
+  }
+
+  #enter(request: LaneRequest, subscriber: Subscriber<LanePlace>): void {
+    if (subscriber.closed) return;
+    const { conversation } = request;
+    if (typeof conversation !== 'string' || conversation === '') {
+      throw invalidRequest('conversation', 'a string that is not empty', conversation);
+    }
+    const decision = this.#lanes.enter(request);
+    if (decision.kind === 'refused') {
+      subscriber.error(refused(decision.refusal));
+      return;
+    }
+    const { turn } = decision;
+    const entry = new Entry(subscriber);
+    this.#entries.set(turn, entry);
+    subscriber.add(() => {
+      if (!entry.granted) this.#leave(turn);
+    });
+    if (decision.kind === 'waiting') {
+      this.#watch();
+      request.onQueued?.(decision.position, undefined);
+      return;
+    }
+    for (const old of decision.superseded) this.#lose(old, superseded);
+    this.#watch();
+    this.#grant(turn);
+  }
+
+  #leave(turn: Turn): void {
+    const next = this.#lanes.leave(turn);
+    this.#watch();
+    if (next === undefined) return;
+    this.#started.push(next);
+    // Granting runs whatever the receiver does, which may end its turn at once: a loop, or ten thousand such turns in
+    // one lane would overflow the stack.
+    if (this.#granting) return;
+    this.#granting = true;
+    try {
+      for (let started = this.#started.shift(); started; started = this.#started.shift()) this.#grant(started);
+    } finally {
+      this.#granting = false;
+    }
+  }
+
+  #grant(turn: Turn): void {
+    // Where its receiver has gone since it was its turn, or was superseded, nobody hears of it.
+    const entry = this.#entries.get(turn) as Entry;
+    entry.granted = true;
+    entry.subscriber.next({
+      waitedMs: turn.waitedMs,
+      onLost: (lose) => entry.onLost(lose),
+      release: () => this.#leave(turn),
+    });
+    entry.subscriber.complete();
+  }
+
+  #lose(turn: Turn, errorOf: (entry: Entry) => SluiceError): void {
+    const entry = this.#entries.get(turn);
+    entry?.lose(errorOf(entry));
+  }
+
+  #watch(): void {
+    const nextAtMs = this.#lanes.nextExpiryAtMs;
+    // A timer that comes too early looks again; only one that comes too late must be replaced.
+    if (nextAtMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= nextAtMs) return;
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    this.#timerAtMs = nextAtMs;
+    this.#stopTimer = startTimer(this.#runtime, nextAtMs - this.#runtime.clock.now(), () => {
+      this.#timerAtMs = Infinity;
+      const expired = this.#lanes.expire();
+      this.#watch();
+      for (const { turn, refusal } of expired) this.#lose(turn, () => refused(refusal));
+    });
+  }
+}
+
+/** Who waits for, or has, a turn. */
+class Entry {
+  readonly subscriber: Subscriber<LanePlace>;
+  granted = false;
+  #lost: SluiceError | undefined;
+  #tell: ((error: SluiceError) => void) | undefined;
+
+  constructor(subscriber: Subscriber<LanePlace>) {
+    this.subscriber = subscriber;
+  }
+
+  onLost(tell: (error: SluiceError) => void): void {
+    if (this.#lost) tell(this.#lost);
+    else this.#tell = tell;
+  }
+
+  lose(error: SluiceError): void {
+    this.#lost = error;
+    if (this.granted) this.#tell?.(error);
+    else this.subscriber.error(error);
+  }
+}
+
+function superseded({ granted }: Entry): SluiceError {
+  const message = 'a newer turn of the same conversation took over';
+  return new SluiceError('superseded', message, granted ? {} : { while: 'lane' });
+}
+
+const MESSAGES: Readonly<Record<LaneRefusal['code'], (limit: number) => string>> = {
+  queue_full: (limit) => `${limit} turns of this conversation are waiting already, and no more may`,
+  queue_timeout: (limit) => `the turn did not start within ${limit} ms: one before it in its conversation still runs`,
+  timeout_deadline: (limit) => `the deadline, ${limit} ms after the turn was asked for, passed before it could start`,
+};
+
+function refused({ code, limit, retryAfterMs }: LaneRefusal): SluiceError {
+  return new SluiceError(code, MESSAGES[code](limit), { while: 'lane', limit, retryAfterMs });
+}

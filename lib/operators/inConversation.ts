@@ -1,0 +1,101 @@
+import { defer } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { CallScope, currentScope } from '../core/CallScope.ts';
+import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
+import type { EventListener } from '../core/events.ts';
+import type { LanePlace, LanesPort } from '../core/ports.ts';
+import { systemRuntime } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { holding } from './holding.ts';
+import { scoped } from './scoped.ts';
+
+export interface InConversationOptions {
+  /** End every turn of the conversation that runs or waits, with `superseded`, and start at once. Default: false. */
+  readonly supersede?: boolean | undefined;
+  /** Longest wait for the turn to start. 0 or more, or `Infinity`; 0 refuses rather than waits. Default: that of `lanes`. */
+  readonly maxWaitMs?: number | undefined;
+  /** Hears `queued`, `granted` and `refused`. */
+  readonly onEvent?: EventListener | undefined;
+  /** Dates events, and names the call where there is no scope. Default: real time. */
+  readonly runtime?: Runtime | undefined;
+}
+
+export const IN_CONVERSATION_DEFAULTS: { readonly supersede: boolean } = { supersede: false };
+
+/**
+ * Makes each subscription a turn of `conversation`: it starts when those that were subscribed to before it have ended,
+ * and no two overlap. Other conversations never wait for it.
+ *
+ * ```text
+ * turn 1:  (s)--a--b--|
+ * turn 2:  -(s)                          subscribed to at 1, held back
+ * result:  -----------c--d--|            the source of turn 2 is subscribed to as turn 1 ends
+ * ```
+ *
+ * The place is taken in the tick of the subscription. A turn lasts until the consumer has seen its end, with the
+ * retries and fallbacks that stand above this operator. One that fails, or is unsubscribed, lets the next start in the
+ * same tick. What stands above sees the conversation in its scope. Put it outside retry, throttle and breaker.
+ *
+ * What is shared: `lanes`, between all operators that are given them. Each subscription is a turn of its own.
+ *
+ * Emits as errors, besides those of the source:
+ * - `queue_full`: as many turns wait in the conversation as may;
+ * - `queue_timeout`: the turn did not start within `maxWaitMs`;
+ * - `timeout_deadline`: the call's deadline came before its turn;
+ * - `superseded`: a turn with `supersede` took over; it starts when the source of this one has been unsubscribed from.
+ *
+ * Unsubscribe: a waiting turn leaves the line; a running one unsubscribes from the source and lets the next start.
+ *
+ * @param conversation - Names the conversation. Not empty.
+ * @throws SluiceError `invalid_option` if an option or the conversation is wrong.
+ *
+ * @example
+ * ```ts
+ * import { chat, createLanes, inConversation, retryWithJitter, text } from 'sluice';
+ * import OpenAI from 'openai';
+ *
+ * const openai = new OpenAI({ maxRetries: 0 });
+ * const lanes = createLanes();
+ * chat(openai, { model: 'gpt-5.5', messages: [{ role: 'user', content: 'Hello' }] })
+ *   .pipe(retryWithJitter(), inConversation(lanes, 'c-17'), text())
+ *   .subscribe((part) => process.stdout.write(part));
+ * ```
+ */
+export function inConversation<T>(
+  lanes: LanesPort,
+  conversation: string,
+  options: InConversationOptions = {},
+): MonoTypeOperatorFunction<T> {
+  nonEmpty('conversation', conversation);
+  const { supersede = IN_CONVERSATION_DEFAULTS.supersede, onEvent, runtime = systemRuntime } = options;
+  const maxWaitMs = options.maxWaitMs === undefined ? undefined : zeroOrInfinity('maxWaitMs', options.maxWaitMs);
+  const hold = holding<T, LanePlace>({
+    runtime,
+    where: 'lane',
+    onEvent,
+    acquire: (scope, onQueued) =>
+      lanes.acquire({
+        callId: scope.callId,
+        model: scope.model,
+        tenant: scope.tenant,
+        priority: scope.priority,
+        deadlineAtMs: scope.deadlineAtMs,
+        conversation,
+        supersede,
+        maxWaitMs,
+        onQueued,
+      }),
+    waitedMs: (place) => place.waitedMs,
+    onLost: (place, lose) => place.onLost(lose),
+    release: (place) => place.release(),
+    // The next turn is often written from what the consumer learned at the end of this one.
+    releaseFirst: false,
+  });
+
+  return (source) =>
+    defer(() => {
+      const outer = currentScope();
+      const inner = (outer ?? CallScope.start(runtime)).with({ conversation });
+      return scoped(source.pipe(hold), inner, outer);
+    });
+}
