@@ -4,7 +4,6 @@ import type { MonoTypeOperatorFunction, Subscription } from 'rxjs';
 import { CallScope, currentScope, runInScope } from '../../lib/core/CallScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { EventListener, SluiceEvent } from '../../lib/core/events.ts';
-import type { Runtime } from '../../lib/core/runtime.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 
@@ -489,28 +488,4 @@ function takeUntilNotified<T>(notifier: Subject<void>): MonoTypeOperatorFunction
       subscriber.add(notifier.subscribe(() => subscriber.unsubscribe()));
       return source.subscribe(subscriber);
     });
-}
-
-/** A source that speaks to its scope as a transport does: sent when subscribed, closed `closesAfterMs` after its end. */
-export function speakingSource<T>(
-  runtime: Runtime,
-  body: Observable<T>,
-  options: { readonly closesAfterMs?: number } = {},
-): Observable<T> {
-  const { closesAfterMs = 0 } = options;
-  return new Observable<T>((subscriber) => {
-    const scope = currentScope();
-    let closed = false;
-    const close = (): void => {
-      if (closed) return;
-      closed = true;
-      scope?.closed();
-    };
-    scope?.dispatched(runtime.clock.now());
-    subscriber.add(() => {
-      if (closesAfterMs === 0) close();
-      else if (closesAfterMs !== Infinity) runtime.scheduler.schedule(close, closesAfterMs);
-    });
-    return body.subscribe(subscriber);
-  });
 }
