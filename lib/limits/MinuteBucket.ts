@@ -1,0 +1,129 @@
+import { zeroOrMore } from '../core/checks.ts';
+import type { LimitReading } from '../core/hints.ts';
+import { TokenBucket } from './TokenBucket.ts';
+
+/** Throughput that the arrival margin may cost where the burst is too small to cover it. */
+const MOST_LOST = 0.03;
+const MINUTE_MS = 60_000;
+
+export interface MinuteRate {
+  readonly perMinute: number;
+  readonly burst: number;
+}
+
+/** Where a dispatched charge stands among the others: what a report of its answer is measured against. */
+export interface Sent {
+  readonly order: number;
+  readonly atMs: number;
+  /** All that had been sent up to and including it. */
+  readonly total: number;
+}
+
+/**
+ * One bucket of a layer, in requests or tokens per minute, corrected by what a provider reports. Pure: times are passed
+ * in.
+ */
+export class MinuteBucket {
+  readonly #bucket: TokenBucket;
+  readonly #marginMs: number;
+  #perMinute: number;
+  /** Charged and not yet dispatched. */
+  #unsent = 0;
+  #sent = 0;
+  #lastReported = -1;
+  #dispatches = 0;
+
+  /** `largest`: the largest common cost, which must keep passing at the full rate. */
+  constructor(rate: MinuteRate, largest: number, arrivalMarginMs: number, nowMs: number) {
+    const { perMinute, burst } = rate;
+    const perMs = perMinute / MINUTE_MS;
+    // A burst that just holds one cost cannot absorb a late start: every margin is lost time there.
+    const covered = (Math.max(0, burst - largest) + MOST_LOST * largest) / perMs;
+    this.#marginMs = Math.min(zeroOrMore('arrivalMarginMs', arrivalMarginMs), covered);
+    this.#perMinute = perMinute;
+    this.#bucket = new TokenBucket(
+      { capacity: burst, refillPerSecond: perMinute / 60, refillLagMs: this.#marginMs },
+      nowMs,
+    );
+  }
+
+  get perMinute(): number {
+    return this.#perMinute;
+  }
+
+  get burst(): number {
+    return this.#bucket.capacity;
+  }
+
+  level(nowMs: number): number {
+    return this.#bucket.level(nowMs);
+  }
+
+  waitMs(nowMs: number, cost: number, credit = 0): number {
+    return this.#bucket.waitMs(nowMs, cost, credit);
+  }
+
+  /** At least this long until `cost` can be taken after `ahead` was. */
+  waitBehindMs(nowMs: number, ahead: number, cost: number, credit = 0): number {
+    const waitMs = this.#bucket.waitMs(nowMs, cost, credit);
+    if (ahead === 0) return waitMs;
+    const missing = ahead + Math.min(cost, this.burst) - credit - this.#bucket.level(nowMs);
+    return Math.max(waitMs, Math.ceil((missing / this.#perMinute) * MINUTE_MS));
+  }
+
+  /** Takes unasked. Returns the mark that undoes it. */
+  charge(nowMs: number, amount: number): number {
+    this.#unsent += amount;
+    return this.#bucket.charge(nowMs, amount);
+  }
+
+  dispatch(nowMs: number, amount: number): Sent {
+    this.#unsent -= amount;
+    this.#sent += amount;
+    return { order: this.#dispatches++, atMs: nowMs, total: this.#sent };
+  }
+
+  /** A dispatched charge has turned out dearer. */
+  chargeMore(nowMs: number, amount: number): void {
+    this.#sent += amount;
+    this.#bucket.charge(nowMs, amount);
+  }
+
+  /** Returns what was given back. */
+  giveBack(nowMs: number, amount: number, mark: number, dispatched: boolean): number {
+    if (!dispatched) this.#unsent -= amount;
+    return this.#bucket.giveBack(nowMs, amount, mark);
+  }
+
+  /**
+   * Corrects the level downwards by a report: what was left after the attempt `sent`, plus what has come back since it
+   * arrived, less what was granted after it. Without `sent` the report stands for now. Reports of attempts older than
+   * the last reported one, and of windows above a minute, are ignored.
+   */
+  report(nowMs: number, reading: LimitReading, sent: Sent | undefined): void {
+    const remaining = remainingOf(reading);
+    if (remaining === undefined || !(reading.windowMs <= MINUTE_MS)) return;
+    if (sent === undefined) {
+      this.#bucket.lower(nowMs, remaining);
+      return;
+    }
+    if (sent.order < this.#lastReported) return;
+    this.#lastReported = sent.order;
+    const arrivedMs = sent.atMs + this.#marginMs;
+    const refilled = (Math.max(0, nowMs - arrivedMs) * this.#perMinute) / MINUTE_MS;
+    this.#bucket.lower(nowMs, remaining + refilled - (this.#sent - sent.total) - this.#unsent);
+  }
+
+  setRate(nowMs: number, rate: MinuteRate): void {
+    this.#bucket.setRate(nowMs, { capacity: rate.burst, refillPerSecond: rate.perMinute / 60 });
+    this.#perMinute = rate.perMinute;
+  }
+}
+
+/** Where only the time to a full window is reported, what is left follows from the limit's own pace. */
+function remainingOf(reading: LimitReading): number | undefined {
+  const { limit, remaining, resetMs, windowMs } = reading;
+  if (remaining !== undefined) return remaining >= 0 ? remaining : undefined;
+  if (limit === undefined || resetMs === undefined || !(limit > 0) || !(resetMs >= 0)) return undefined;
+  return Math.max(0, limit * (1 - resetMs / windowMs));
+}

@@ -1,0 +1,159 @@
+import { positive } from '../core/checks.ts';
+import type { LayerSnapshot } from '../core/ports.ts';
+import { MinuteBucket } from './MinuteBucket.ts';
+import type { MinuteRate, Sent } from './MinuteBucket.ts';
+import type { RateLimitHints } from '../core/hints.ts';
+
+/** Rates of one layer. One that is not given is not limited. */
+export interface LayerOptions {
+  /** Finite, above 0. */
+  readonly requestsPerMinute?: number | undefined;
+  /** Requests that may go at once after a rest. Finite, above 0. Default: one second's worth, at least 1. */
+  readonly burstRequests?: number | undefined;
+  /** Finite, above 0. */
+  readonly tokensPerMinute?: number | undefined;
+  /** Tokens that may go at once after a rest. Finite, above 0. Default: one minute's worth. */
+  readonly burstTokens?: number | undefined;
+}
+
+/** What one attempt takes of a layer. */
+export interface LayerCost {
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+interface Marks {
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+/** What one attempt has taken of a layer. */
+export interface LayerCharge {
+  readonly marks: Marks;
+  requests: number;
+  tokens: number;
+  sent: { readonly requests: Sent | undefined; readonly tokens: Sent | undefined } | undefined;
+}
+
+/** A named layer of a quota: a bucket of requests, a bucket of tokens, or both. Pure: times are passed in. */
+export class QuotaLayer {
+  readonly name: string;
+  readonly requests: MinuteBucket | undefined;
+  readonly tokens: MinuteBucket | undefined;
+  /** Tokens reserved by attempts that have not ended. */
+  #reservedTokens = 0;
+
+  /** @throws SluiceError `invalid_option` if an option is not as described, naming it with its layer. */
+  constructor(name: string, options: LayerOptions, arrivalMarginMs: number, nowMs: number) {
+    const { requests, tokens } = checkedRates(name, options);
+    this.name = name;
+    this.requests = requests && new MinuteBucket(requests, 1, arrivalMarginMs, nowMs);
+    this.tokens = tokens && new MinuteBucket(tokens, tokens.burst, arrivalMarginMs, nowMs);
+  }
+
+  /** Whole milliseconds until the layer has room for `cost`. */
+  waitMs(nowMs: number, cost: LayerCost): number {
+    return Math.max(this.requests?.waitMs(nowMs, cost.requests) ?? 0, this.tokens?.waitMs(nowMs, cost.tokens) ?? 0);
+  }
+
+  /** At least this long until there is room for `cost` behind `ahead`. `refundable`: reserved tokens may come back. */
+  waitBehindMs(nowMs: number, ahead: LayerCost, cost: LayerCost, refundable: boolean): number {
+    const credit = refundable ? this.#reservedTokens : 0;
+    return Math.max(
+      this.requests?.waitBehindMs(nowMs, ahead.requests, cost.requests) ?? 0,
+      this.tokens?.waitBehindMs(nowMs, refundable ? 0 : ahead.tokens, cost.tokens, credit) ?? 0,
+    );
+  }
+
+  charge(nowMs: number, cost: LayerCost): LayerCharge {
+    this.#reservedTokens += cost.tokens;
+    const marks = {
+      requests: this.requests?.charge(nowMs, cost.requests) ?? 0,
+      tokens: this.tokens?.charge(nowMs, cost.tokens) ?? 0,
+    };
+    return { marks, requests: cost.requests, tokens: cost.tokens, sent: undefined };
+  }
+
+  dispatch(nowMs: number, charge: LayerCharge): void {
+    charge.sent = {
+      requests: this.requests?.dispatch(nowMs, charge.requests),
+      tokens: this.tokens?.dispatch(nowMs, charge.tokens),
+    };
+  }
+
+  /** The attempt took `tokens` more, or fewer if below 0, than was charged so far. */
+  correct(nowMs: number, charge: LayerCharge, tokens: number): void {
+    if (tokens >= 0) this.tokens?.chargeMore(nowMs, tokens);
+    else this.tokens?.giveBack(nowMs, -tokens, charge.marks.tokens, charge.sent !== undefined);
+    charge.tokens += tokens;
+    this.#reservedTokens += tokens;
+  }
+
+  /** The attempt has ended; gives back what `refund` names. */
+  end(nowMs: number, charge: LayerCharge, refund: LayerCost): void {
+    const dispatched = charge.sent !== undefined;
+    this.requests?.giveBack(nowMs, refund.requests, charge.marks.requests, dispatched);
+    this.tokens?.giveBack(nowMs, refund.tokens, charge.marks.tokens, dispatched);
+    this.#reservedTokens -= charge.tokens;
+  }
+
+  report(nowMs: number, hints: RateLimitHints, charge: LayerCharge | undefined): void {
+    if (hints.requests) this.requests?.report(nowMs, hints.requests, charge?.sent?.requests);
+    if (hints.tokens) this.tokens?.report(nowMs, hints.tokens, charge?.sent?.tokens);
+  }
+
+  /**
+   * Changes the rates of the buckets that the layer has. Levels stay, as far as they fit.
+   * @throws SluiceError `invalid_option` for a wrong rate, and for one of a bucket that the layer was made without.
+   */
+  setRate(nowMs: number, options: LayerOptions): void {
+    const { requests, tokens } = checkedRates(this.name, options);
+    if (requests) existing(this.name, 'requestsPerMinute', this.requests);
+    if (tokens) existing(this.name, 'tokensPerMinute', this.tokens);
+    if (requests) this.requests?.setRate(nowMs, requests);
+    if (tokens) this.tokens?.setRate(nowMs, tokens);
+  }
+
+  /** Whether the layer is as it was when new, so that a new one can take its place. */
+  atRest(nowMs: number): boolean {
+    return [this.requests, this.tokens].every((bucket) => !bucket || bucket.level(nowMs) >= bucket.burst);
+  }
+
+  snapshot(nowMs: number): LayerSnapshot {
+    const shown = (bucket: MinuteBucket | undefined): LayerSnapshot['requests'] =>
+      bucket && { level: bucket.level(nowMs), burst: bucket.burst, perMinute: bucket.perMinute };
+    return { layer: this.name, requests: shown(this.requests), tokens: shown(this.tokens) };
+  }
+}
+
+interface Rates {
+  readonly requests: MinuteRate | undefined;
+  readonly tokens: MinuteRate | undefined;
+}
+
+function checkedRates(layer: string, options: LayerOptions): Rates {
+  return {
+    requests: rate(layer, 'requestsPerMinute', 'burstRequests', options, (perMinute) => Math.max(1, perMinute / 60)),
+    tokens: rate(layer, 'tokensPerMinute', 'burstTokens', options, (perMinute) => perMinute),
+  };
+}
+
+function rate(
+  layer: string,
+  perMinuteOption: 'requestsPerMinute' | 'tokensPerMinute',
+  burstOption: 'burstRequests' | 'burstTokens',
+  options: LayerOptions,
+  defaultBurst: (perMinute: number) => number,
+): MinuteRate | undefined {
+  const perMinute = options[perMinuteOption];
+  const burst = options[burstOption];
+  // A burst without a rate would be dropped in silence.
+  if (perMinute === undefined && burst === undefined) return undefined;
+  const checked = positive(`${layer}.${perMinuteOption}`, perMinute ?? NaN);
+  return { perMinute: checked, burst: positive(`${layer}.${burstOption}`, burst ?? defaultBurst(checked)) };
+}
+
+function existing(layer: string, option: string, bucket: MinuteBucket | undefined): void {
+  // A bucket that appears later would not know what is in flight.
+  if (bucket === undefined) positive(`${layer}.${option} at creation`, NaN);
+}

@@ -1,0 +1,125 @@
+import type { RateLimitHints, Usage } from '../core/hints.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { QuotaSettlement } from '../core/ports.ts';
+import type { LayerCharge, LayerCost } from './QuotaLayer.ts';
+import type { QuotaRoute } from './QuotaRoute.ts';
+import { refundFor } from './refunds.ts';
+import type { RefundRules } from './refunds.ts';
+
+export interface SettleRules {
+  readonly settle: 'usage' | 'reserved';
+  readonly refundOn: RefundRules;
+}
+
+export interface Settlement extends QuotaSettlement {
+  /** The pause that the ending began, in milliseconds, else 0. */
+  readonly cooldownMs: number;
+}
+
+const NO_WAIT = 0;
+
+/** What one attempt has taken from all layers of a route, until it is released. Pure: times are passed in. */
+export class QuotaReservation {
+  readonly cost: LayerCost;
+  readonly #route: QuotaRoute;
+  readonly #rules: SettleRules;
+  readonly #charges: readonly LayerCharge[];
+  readonly #trial: number | undefined;
+  #sentAtMs: number | undefined;
+  #answered = false;
+  #hinted = false;
+  #released = false;
+  #usedTokens: number | undefined;
+  /** Tokens charged now. */
+  #tokens: number;
+
+  constructor(nowMs: number, route: QuotaRoute, cost: LayerCost, rules: SettleRules) {
+    this.cost = cost;
+    this.#route = route;
+    this.#rules = rules;
+    this.#tokens = cost.tokens;
+    this.#charges = route.layers.map((layer) => layer.charge(nowMs, cost));
+    this.#trial = route.cooldown.passed(nowMs);
+    route.open++;
+  }
+
+  /** The attempt is sent now. Reports of limits are ordered by this. */
+  dispatched(nowMs: number): void {
+    if (this.#released || this.#sentAtMs !== undefined) return;
+    this.#sentAtMs = nowMs;
+    this.#eachLayer((layer, charge) => layer.dispatch(nowMs, charge));
+  }
+
+  /** A response has begun: the first one back after a cooldown no longer keeps the others. */
+  responded(nowMs: number, status: number): void {
+    this.#answered = true;
+    // A rejection is an answer that asks for more patience, which its hint or its end will bring.
+    if (status !== 429 && this.#trial !== undefined) this.#route.cooldown.answered(nowMs, this.#trial);
+  }
+
+  /** What the answer said of limits. Returns the pause that it began, in milliseconds, else 0. */
+  observe(nowMs: number, hints: RateLimitHints): number {
+    if (this.#released) return NO_WAIT;
+    this.#answered = true;
+    this.#route.report(nowMs, hints, (layer) => this.#charges[layer]);
+    const { retryAfterMs } = hints;
+    if (retryAfterMs === undefined) return NO_WAIT;
+    this.#hinted = true;
+    return this.#route.cooldown.hint(nowMs, retryAfterMs);
+  }
+
+  /** What the provider says it counted, so far. */
+  settle(nowMs: number, usage: Usage): void {
+    if (this.#released) return;
+    this.#answered = true;
+    this.#usedTokens = usage.totalTokens;
+    const reserved = this.#rules.settle === 'reserved';
+    this.#chargeTokens(nowMs, reserved ? Math.max(usage.totalTokens, this.cost.tokens) : usage.totalTokens);
+  }
+
+  /** Ends the reservation, once. What is refunded depends on how the attempt ended. */
+  release(nowMs: number, outcome: Outcome): Settlement | undefined {
+    if (this.#released) return undefined;
+    this.#released = true;
+    this.#route.open--;
+    const refund = refundFor(outcome, this.#answered, this.#rules.refundOn);
+    const back = {
+      requests: refund === 'all' || refund === 'requests' ? this.cost.requests : 0,
+      tokens: refund === 'all' || refund === 'tokens' ? this.#tokens : 0,
+    };
+    this.#eachLayer((layer, charge) => layer.end(nowMs, charge, back));
+    return {
+      reservedTokens: this.cost.tokens,
+      usedTokens: this.#usedTokens,
+      refundedTokens: Math.max(0, this.cost.tokens - this.#tokens + back.tokens),
+      cooldownMs: this.#endTrial(nowMs, outcome),
+    };
+  }
+
+  #endTrial(nowMs: number, outcome: Outcome): number {
+    const { cooldown } = this.#route;
+    const trial = this.#trial;
+    let pausedMs = NO_WAIT;
+    if (outcome.kind === 'failure' && !this.#hinted) {
+      const { code, retryAfterMs } = outcome.error;
+      if (retryAfterMs !== undefined) pausedMs = cooldown.hint(nowMs, retryAfterMs);
+      else if (code === 'rate_limited') pausedMs = cooldown.rejected(nowMs, this.#sentAtMs ?? nowMs);
+    }
+    if (trial === undefined) return pausedMs;
+    if (outcome.kind === 'dropped' && !this.#answered) cooldown.gaveUp(nowMs, trial);
+    else cooldown.answered(nowMs, trial);
+    return pausedMs;
+  }
+
+  #chargeTokens(nowMs: number, tokens: number): void {
+    if (!(tokens >= 0)) return;
+    const more = tokens - this.#tokens;
+    if (more === 0) return;
+    this.#tokens = tokens;
+    this.#eachLayer((layer, charge) => layer.correct(nowMs, charge, more));
+  }
+
+  #eachLayer(work: (layer: QuotaRoute['layers'][number], charge: LayerCharge) => void): void {
+    this.#route.layers.forEach((layer, i) => work(layer, this.#charges[i] as LayerCharge));
+  }
+}

@@ -1,0 +1,68 @@
+import { oneOf } from '../core/checks.ts';
+import { invalidOption } from '../core/errors.ts';
+import type { UpstreamErrorCode } from '../core/errors.ts';
+import type { Outcome } from '../core/outcome.ts';
+
+/** What comes back of a reservation. */
+export type Refund = 'all' | 'requests' | 'tokens' | 'none';
+
+/**
+ * How an attempt ended: `unsent`: cancelled before it was dispatched; `unanswered`: the connection failed before a
+ * response began; `cancelled`: by the caller after dispatch; else the code of its failure.
+ */
+export type RefundCause = 'unsent' | 'unanswered' | 'cancelled' | UpstreamErrorCode;
+
+export type RefundRules = { readonly [cause in RefundCause]?: Refund | undefined };
+
+/** Causes that are not listed refund nothing. A 429 above all: providers count it, and its tokens would be phantoms. */
+export const REFUND_DEFAULTS: RefundRules = {
+  unsent: 'all',
+  unanswered: 'all',
+  server_error: 'tokens',
+  overloaded: 'tokens',
+};
+
+const CAUSES: readonly string[] = [
+  'unsent',
+  'unanswered',
+  'cancelled',
+  'rate_limited',
+  'quota_exhausted',
+  'request_too_large',
+  'context_too_long',
+  'content_filtered',
+  'overloaded',
+  'server_error',
+  'bad_request',
+  'auth',
+  'not_found',
+  'conflict',
+  'connection',
+  'stream_truncated',
+  'stream_idle',
+  'timeout',
+  'upstream_body_invalid',
+] satisfies readonly RefundCause[];
+
+/** @throws SluiceError `invalid_option` if a cause or a refund is not one of those above. */
+export function checkedRefunds(rules: RefundRules): RefundRules {
+  for (const [cause, refund] of Object.entries(rules)) {
+    if (!CAUSES.includes(cause)) throw invalidOption('refundOn', `keyed by ${CAUSES.join(', ')}`, cause);
+    if (refund !== undefined) oneOf(`refundOn.${cause}`, refund, ['all', 'requests', 'tokens', 'none']);
+  }
+  return rules;
+}
+
+/** `answered`: a response had begun. */
+export function refundFor(outcome: Outcome, answered: boolean, rules: RefundRules): Refund {
+  const cause = causeOf(outcome, answered);
+  return cause === undefined ? 'none' : (rules[cause] ?? REFUND_DEFAULTS[cause] ?? 'none');
+}
+
+function causeOf(outcome: Outcome, answered: boolean): RefundCause | undefined {
+  if (outcome.kind === 'success') return undefined;
+  if (outcome.kind === 'dropped') return outcome.dispatched ? 'cancelled' : 'unsent';
+  const { code, status } = outcome.error;
+  if (code === 'connection' && !answered && status === undefined) return 'unanswered';
+  return code as UpstreamErrorCode;
+}

@@ -1,0 +1,149 @@
+import { Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import { zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
+import { SluiceError } from '../core/errors.ts';
+import type { Grant, QuotaRequest } from '../core/ports.ts';
+import { startTimer } from '../core/runtime.ts';
+import type { Cancel, Runtime } from '../core/runtime.ts';
+import { Quota } from '../limits/Quota.ts';
+import type { QuotaRefusal, QuotaStep } from '../limits/Quota.ts';
+import type { CheckedQuotaRules } from '../limits/QuotaOptions.ts';
+import type { QuotaRoute, QuotaTicket } from '../limits/QuotaRoute.ts';
+import { QuotaGrant } from './QuotaGrant.ts';
+
+interface Entry {
+  readonly subscriber: Subscriber<Grant>;
+  readonly request: QuotaRequest;
+}
+
+/**
+ * Hands out what a {@link Quota} grants. One timer, for the next thing that the machine will have to do, and none while
+ * nobody waits.
+ */
+export class QuotaDesk {
+  readonly runtime: Runtime;
+  readonly #quota: Quota;
+  readonly #entries = new Map<QuotaTicket, Entry>();
+  /** In line, and not yet told that they wait. */
+  readonly #untold: QuotaTicket[] = [];
+  #running = false;
+  #timerAtMs = Infinity;
+  #stopTimer: Cancel | undefined;
+
+  constructor(rules: CheckedQuotaRules, runtime: Runtime) {
+    this.runtime = runtime;
+    this.#quota = new Quota(rules);
+  }
+
+  get waiting(): number {
+    return this.#quota.waiting;
+  }
+
+  acquire(request: QuotaRequest, routeOf: (tenant: string | undefined) => QuotaRoute): Observable<Grant> {
+    // Hand-written: the place in line must be taken in the tick of the subscription and belongs to the receiver once emitted.
+    return new Observable<Grant>((subscriber) => {
+      if (subscriber.closed) return;
+      zeroOrMore('cost.requests', request.cost.requests);
+      zeroOrMore('cost.tokens', request.cost.tokens);
+      if (request.maxWaitMs !== undefined) zeroOrInfinity('maxWaitMs', request.maxWaitMs);
+      const ticket = this.#quota.enqueue(this.runtime.clock.now(), routeOf(request.tenant), request);
+      if (ticket.kind === 'refused') {
+        subscriber.error(refusedError(ticket));
+        return;
+      }
+      this.#entries.set(ticket, { subscriber, request });
+      this.#untold.push(ticket);
+      subscriber.add(() => this.#leave(ticket));
+      this.serve();
+    });
+  }
+
+  /** Grants and refuses what can be by now. Call it after everything that may have changed what is possible. */
+  serve(): void {
+    // A synchronous source ends within the grant and comes back here: a loop, or ten thousand of them would overflow the
+    // stack.
+    if (this.#running) return;
+    this.#running = true;
+    // Should a receiver throw, the rest are served by the timer.
+    let untilMs = this.runtime.clock.now();
+    try {
+      for (;;) {
+        const step = this.#quota.next(this.runtime.clock.now());
+        if (step.kind !== 'wait') {
+          this.#handOut(step);
+          continue;
+        }
+        const ticket = this.#untold.shift();
+        if (ticket === undefined) {
+          untilMs = step.untilMs;
+          break;
+        }
+        this.#entries.get(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
+      }
+    } finally {
+      this.#running = false;
+      this.#watch(untilMs);
+    }
+  }
+
+  #handOut(step: Exclude<QuotaStep, { kind: 'wait' }>): void {
+    const { ticket } = step;
+    const entry = this.#entries.get(ticket);
+    this.#entries.delete(ticket);
+    if (entry === undefined) return;
+    if (step.kind === 'expired') {
+      entry.subscriber.error(refusedError(step.refusal));
+      return;
+    }
+    const waitedMs = this.runtime.clock.now() - ticket.enqueuedAtMs;
+    entry.subscriber.next(new QuotaGrant(step.reservation, entry.request, waitedMs, this));
+    entry.subscriber.complete();
+  }
+
+  #leave(ticket: QuotaTicket): void {
+    // Not there once it was granted: then it belongs to the receiver.
+    if (!this.#entries.delete(ticket)) return;
+    this.#quota.cancel(ticket);
+    this.serve();
+  }
+
+  #watch(untilMs: number): void {
+    // A timer that comes too early looks again; only one that comes too late must be replaced.
+    if (untilMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= untilMs) return;
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    this.#timerAtMs = untilMs;
+    if (untilMs === Infinity) return;
+    this.#stopTimer = startTimer(this.runtime, untilMs - this.runtime.clock.now(), () => {
+      this.#timerAtMs = Infinity;
+      this.serve();
+    });
+  }
+}
+
+function refusedError({ code, limit, requested, retryAfterMs, unit }: QuotaRefusal): SluiceError {
+  return new SluiceError(code, messageOf(code, limit, requested, unit), {
+    while: code === 'cost_too_large' ? 'entry' : 'queue',
+    limit,
+    requested,
+    retryAfterMs,
+  });
+}
+
+function messageOf(
+  code: QuotaRefusal['code'],
+  limit: number,
+  requested: number | undefined,
+  unit: QuotaRefusal['unit'],
+): string {
+  switch (code) {
+    case 'cost_too_large':
+      return `a cost of ${requested ?? 0} ${unit} can never pass: the quota is ${limit} ${unit} a minute`;
+    case 'queue_full':
+      return `${limit} ${unit} are waiting for the quota already, and no more may`;
+    case 'queue_timeout':
+      return `the quota has no room within ${limit} ms`;
+    case 'timeout_deadline':
+      return `the quota has no room before the deadline in ${limit} ms`;
+  }
+}

@@ -1,0 +1,128 @@
+import { defer } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { nonEmpty, zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
+import type { CallScope } from '../core/CallScope.ts';
+import type { EventListener } from '../core/events.ts';
+import type { Cost, Grant, QuotaPort, QuotaRequest } from '../core/ports.ts';
+import { systemRuntime } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { holding } from './holding.ts';
+
+/** Tokens, or tokens and requests. A number, and an object that does not say otherwise, is explicit. */
+export type CostOption = number | { readonly requests?: number; readonly tokens?: number; readonly explicit?: boolean };
+
+export interface ThrottleByBucketOptions {
+  /**
+   * What one attempt takes. A number is its tokens, named by you; an estimate, such as `estimateCost(request)`, is a
+   * guess: a guess above one minute's rate is clamped, a named cost is refused. A function is asked for each
+   * subscription. Default: one request and no tokens.
+   */
+  readonly cost?: CostOption | (() => CostOption) | undefined;
+  /** Who pays, where the quota has layers for tenants. Default: the call's own tenant. */
+  readonly tenant?: string | undefined;
+  /** How urgent it is, where the quota tells. Default: the call's own priority. */
+  readonly priority?: string | undefined;
+  /** Longest wait. 0 or more, or `Infinity`. Default: the quota's own bound. */
+  readonly maxWaitMs?: number | undefined;
+  /** Hears `queued`, `granted`, `settled`, `cooldown` and `refused`. */
+  readonly onEvent?: EventListener | undefined;
+  /** Gives the time for events, and for calls that have no scope. Default: `systemRuntime`. */
+  readonly runtime?: Runtime | undefined;
+}
+
+/**
+ * Subscribes to the source once `quota` has granted its cost.
+ *
+ * ```text
+ * quota:   a burst of 2, then one every 5 ms
+ * sources: (a|)  (b|)  (c|)     subscribed to at 0
+ * result:  (a|)
+ *          (b|)
+ *          -----(c|)
+ * ```
+ *
+ * It guards the subscription, not the values: a retry further down passes through it again and takes its cost again. It
+ * belongs next to the source, below everything else that may wait: what waits after the grant uses up quota that it then
+ * does not need in time.
+ *
+ * The quota belongs to the caller; all subscriptions of all pipelines that are given it share it. What the source says
+ * of limits, waits and usage reaches the quota by itself.
+ *
+ * - **End of the source:** what is given back depends on how it ended; see the quota's `settle` and `refundOn`.
+ * - **Unsubscribe:** while waiting, leaves the line and takes nothing; before the request is sent, gives all back;
+ *   afterwards what was taken stays taken.
+ *
+ * Emits as errors, before the source was subscribed to: `cost_too_large`, `queue_full`, `queue_timeout`,
+ * `timeout_deadline` (the call's deadline, or the wait until then), `limiter_unavailable` where the quota is shared
+ * between processes; and what a `cost` function throws.
+ *
+ * @param quota - What to draw on: see {@link createQuota}.
+ * @throws SluiceError `invalid_option` for a wrong option.
+ *
+ * @example
+ * ```ts
+ * import OpenAI from 'openai';
+ * import { chat, createQuota, estimateCost, retryWithJitter, text, throttleByBucket } from 'sluice';
+ *
+ * const quota = createQuota({ requestsPerMinute: 3000, burstRequests: 50, tokensPerMinute: 1_000_000 });
+ * const request = { model: 'gpt-5.5', messages: [{ role: 'user' as const, content: 'Hello' }] };
+ *
+ * chat(new OpenAI(), request)
+ *   .pipe(throttleByBucket(quota, { cost: estimateCost(request) }), retryWithJitter(), text())
+ *   .subscribe((piece) => process.stdout.write(piece));
+ * ```
+ */
+export function throttleByBucket<T>(
+  quota: QuotaPort,
+  options: ThrottleByBucketOptions = {},
+): MonoTypeOperatorFunction<T> {
+  const { cost = 0, tenant, priority, maxWaitMs, onEvent, runtime = systemRuntime } = options;
+  const costOf = typeof cost === 'function' ? () => checkedCost(cost()) : constant(checkedCost(cost));
+  if (maxWaitMs !== undefined) zeroOrInfinity('maxWaitMs', maxWaitMs);
+  if (tenant !== undefined) nonEmpty('tenant', tenant);
+  if (priority !== undefined) nonEmpty('priority', priority);
+
+  return holding<T, Grant>({
+    runtime,
+    where: 'quota',
+    onEvent,
+    acquire(scope: CallScope, onQueued) {
+      const heard = onEvent ? scope.with({ onEvent }) : scope;
+      const request: Omit<QuotaRequest, 'cost'> = {
+        callId: scope.callId,
+        model: scope.model,
+        tenant: tenant ?? scope.tenant,
+        priority: priority ?? scope.priority,
+        conversation: scope.conversation,
+        maxWaitMs,
+        deadlineAtMs: scope.deadlineAtMs,
+        onQueued,
+        onSettled: (settlement) => heard.report(runtime.clock.now(), { type: 'settled', ...settlement }),
+        onCooldown: (waitMs, reason) => heard.report(runtime.clock.now(), { type: 'cooldown', waitMs, reason }),
+      };
+      // Deferred: what a cost function throws must reach the gates below as a refusal does.
+      return defer(() => quota.acquire({ ...request, cost: costOf() }));
+    },
+    waitedMs: (grant) => grant.waitedMs,
+    sink: (grant) => ({
+      responded: (status) => grant.responded?.(status),
+      hints: (hints) => grant.observe(hints),
+      usage: (usage) => grant.settle(usage),
+    }),
+    dispatched: (grant) => grant.dispatched(),
+    release: (grant, outcome) => grant.release(outcome),
+  });
+}
+
+function constant<V>(value: V): () => V {
+  return () => value;
+}
+
+function checkedCost(cost: CostOption): Cost {
+  const { requests = 1, tokens = 0, explicit = true } = typeof cost === 'number' ? { tokens: cost } : cost;
+  return {
+    requests: zeroOrMore('cost.requests', requests),
+    tokens: zeroOrMore(typeof cost === 'number' ? 'cost' : 'cost.tokens', tokens),
+    explicit,
+  };
+}

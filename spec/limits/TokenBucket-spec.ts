@@ -1,0 +1,260 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { TokenBucket } from '../../lib/limits/TokenBucket.ts';
+import type { TokenBucketOptions } from '../../lib/limits/TokenBucket.ts';
+
+/** Holds 10, gains one every 100 ms. */
+const tenThenTenPerSecond: TokenBucketOptions = { capacity: 10, refillPerSecond: 10 };
+
+const options = fc.record({
+  capacity: fc.double({ min: 0.5, max: 1e6, noNaN: true }),
+  refillPerSecond: fc.double({ min: 0.01, max: 1e5, noNaN: true }),
+  refillLagMs: fc.oneof(fc.constant(0), fc.double({ min: 0.1, max: 500, noNaN: true })),
+});
+/** Times between calls: bursts at one instant, fractions, pauses, and idle gaps of hours. */
+const gapMs = fc.oneof(
+  fc.constant(0),
+  fc.double({ min: 0, max: 3, noNaN: true }),
+  fc.integer({ min: 0, max: 1000 }),
+  fc.constant(3_600_000),
+);
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+
+describe('TokenBucket', () => {
+  it('starts full, gives a burst at once and then one per refill', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+
+    for (let n = 0; n < 10; n++) expect(bucket.take(0, 1).kind).to.equal('granted');
+    expect(bucket.take(0, 1)).to.deep.equal({ kind: 'wait', waitMs: 100 });
+    expect(bucket.take(99, 1)).to.deep.equal({ kind: 'wait', waitMs: 1 });
+    expect(bucket.take(100, 1).kind).to.equal('granted');
+  });
+
+  it('takes nothing when it says wait', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    bucket.take(0, 8);
+
+    bucket.take(0, 5);
+
+    expect(bucket.level(0)).to.equal(2);
+  });
+
+  it('rounds waits up to whole milliseconds', () => {
+    const bucket = new TokenBucket({ capacity: 1, refillPerSecond: 3 }, 0);
+    bucket.take(0, 1);
+
+    expect(bucket.waitMs(0, 1)).to.equal(334);
+  });
+
+  it('lets a cost above the capacity pass when full, against the future', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    bucket.take(0, 1);
+
+    expect(bucket.take(0, 25)).to.deep.equal({ kind: 'wait', waitMs: 100 });
+    expect(bucket.take(100, 25).kind).to.equal('granted');
+    expect(bucket.level(100)).to.equal(-15);
+    expect(bucket.waitMs(100, 1)).to.equal(1600);
+  });
+
+  it('holds no more than its capacity, however long it rests', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    bucket.take(0, 10);
+
+    expect(bucket.level(1e12)).to.equal(10);
+  });
+
+  it('refills only after the lag', () => {
+    const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: 50 }, 0);
+    bucket.take(0, 10);
+
+    expect(bucket.level(50)).to.equal(0);
+    expect(bucket.waitMs(0, 1)).to.be.within(150, 152);
+    expect(bucket.level(1051)).to.be.closeTo(10, 0.02);
+  });
+
+  it('is corrected downwards and never upwards by lower', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+
+    bucket.lower(0, 3);
+    expect(bucket.level(0)).to.equal(3);
+    bucket.lower(0, 7);
+    expect(bucket.level(0)).to.equal(3);
+    bucket.lower(0, -2);
+    expect(bucket.level(0)).to.equal(-2);
+  });
+
+  it('keeps its level when the rate changes, as far as it fits', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    bucket.take(0, 4);
+
+    bucket.setRate(0, { capacity: 20, refillPerSecond: 1 });
+    expect(bucket.level(0)).to.equal(6);
+    expect(bucket.level(1000)).to.equal(7);
+    bucket.setRate(1000, { capacity: 3, refillPerSecond: 100 });
+    expect(bucket.level(1000)).to.equal(3);
+    expect([bucket.capacity, bucket.refillPerSecond]).to.deep.equal([3, 100]);
+  });
+
+  it('counts a credit as given back', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    bucket.take(0, 10);
+
+    expect(bucket.waitMs(0, 5, 3)).to.equal(200);
+    expect(bucket.waitMs(0, 5, 5)).to.equal(0);
+  });
+
+  it('gives nothing back that was refilled meanwhile to no one’s use', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    const early = bucket.charge(0, 1);
+    bucket.take(100, 10);
+
+    expect(bucket.giveBack(100, 1, early)).to.equal(0);
+    expect(bucket.level(100)).to.equal(0);
+  });
+
+  it('gives back no more than was taken', () => {
+    for (const refillLagMs of [0, 100]) {
+      const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs }, 0);
+      const mark = bucket.charge(0, 4);
+
+      bucket.giveBack(0, 4, mark);
+      expect(bucket.giveBack(0, 4, mark)).to.equal(0);
+      expect(bucket.level(0)).to.equal(10);
+    }
+  });
+
+  for (const option of ['capacity', 'refillPerSecond'] as const) {
+    for (const value of [0, -1, NaN, Infinity]) {
+      it(`refuses ${option} ${value}`, () => {
+        const wrong = (): TokenBucket => new TokenBucket({ ...tenThenTenPerSecond, [option]: value }, 0);
+        expect(wrong)
+          .to.throw(`${option} must be finite and above 0, got ${value}`)
+          .with.property('code', 'invalid_option');
+
+        const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+        expect(() => bucket.setRate(0, { ...tenThenTenPerSecond, [option]: value })).to.throw(option);
+        expect(bucket.level(0)).to.equal(10);
+      });
+    }
+  }
+
+  it('refuses a negative lag, and amounts that are no numbers', () => {
+    expect(() => new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: -1 }, 0)).to.throw('refillLagMs');
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    expect(() => bucket.take(0, NaN)).to.throw('cost');
+    expect(() => bucket.charge(0, -1)).to.throw('cost');
+    expect(() => bucket.giveBack(0, NaN, 1)).to.throw('amount');
+    expect(bucket.level(0)).to.equal(10);
+  });
+
+  describe('for every history', () => {
+    it('grants no more in any window than capacity and refill, less the lag', () => {
+      fc.assert(
+        fc.property(options, fc.array(fc.tuple(gapMs, share), { maxLength: 60 }), (given, calls) => {
+          const bucket = new TokenBucket(given, 0);
+          const granted: { atMs: number; cost: number }[] = [];
+          let nowMs = 0;
+          for (const [gap, part] of calls) {
+            nowMs += gap;
+            const cost = part * given.capacity;
+            if (bucket.take(nowMs, cost).kind === 'granted') granted.push({ atMs: nowMs, cost });
+          }
+          for (let from = 0; from < granted.length; from++) {
+            let sum = 0;
+            for (let to = from; to < granted.length; to++) {
+              sum += granted[to]!.cost;
+              const windowMs = granted[to]!.atMs - granted[from]!.atMs;
+              const most = given.capacity + (given.refillPerSecond * Math.max(0, windowMs - given.refillLagMs)) / 1000;
+              expect(sum).to.be.at.most(most * (1 + 1e-6));
+            }
+          }
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    it('keeps the promise of the wait, which is never longer than it must be', () => {
+      fc.assert(
+        fc.property(
+          options,
+          fc.array(fc.tuple(gapMs, share), { maxLength: 30 }),
+          fc.double({ min: 0, max: 3, noNaN: true }),
+          (given, calls, part) => {
+            const bucket = new TokenBucket(given, 0);
+            let nowMs = 0;
+            for (const [gap, cost] of calls) bucket.take((nowMs += gap), cost * given.capacity);
+            const cost = part * given.capacity;
+            const waitMs = bucket.waitMs(nowMs, cost);
+
+            expect(Number.isInteger(waitMs)).to.be.true;
+            // Amounts that differ by 1 in 10^9 are the same to it.
+            const early = 2 + (1e-6 * given.capacity) / given.refillPerSecond;
+            if (waitMs > early) expect(bucket.waitMs(nowMs + waitMs - early, cost)).to.be.above(0);
+            const left = bucket.waitMs(nowMs + waitMs, cost);
+            expect(left).to.be.at.most(1);
+            expect(bucket.take(nowMs + waitMs + left, cost).kind).to.equal('granted');
+          },
+        ),
+        { numRuns: 300 },
+      );
+    });
+
+    it('is as if a charge had never been made once it is given back', () => {
+      const charges = fc.array(fc.tuple(gapMs, share), { minLength: 1, maxLength: 30 });
+      fc.assert(
+        fc.property(options, charges, fc.nat(), gapMs, (given, calls, pick, restMs) => {
+          const undone = pick % calls.length;
+          const [bucket, without] = [new TokenBucket(given, 0), new TokenBucket(given, 0)];
+          let nowMs = 0;
+          let mark = 0;
+          calls.forEach(([gap, part], i) => {
+            nowMs += gap;
+            const made = bucket.charge(nowMs, part * given.capacity);
+            if (i === undone) mark = made;
+            else without.charge(nowMs, part * given.capacity);
+          });
+          nowMs += restMs;
+          bucket.giveBack(nowMs, calls[undone]![1] * given.capacity, mark);
+
+          const level = bucket.level(nowMs);
+          expect(level).to.be.at.most(without.level(nowMs) + 1e-6 * given.capacity);
+          // Charges of one slot of the lag count as one; lows are kept apart to 1 in 10,000.
+          const slack = given.refillLagMs === 0 ? 2e-4 * given.capacity : Infinity;
+          expect(level).to.be.at.least(without.level(nowMs) - slack);
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it('stays finite and within its capacity, whatever is asked of it', () => {
+      const step = fc.tuple(gapMs, fc.nat(4), share, fc.nat(50));
+      fc.assert(
+        fc.property(options, fc.array(step, { maxLength: 60 }), (given, steps) => {
+          const bucket = new TokenBucket(given, 0);
+          let nowMs = 0;
+          for (const [gap, kind, part, mark] of steps) {
+            nowMs += gap;
+            if (kind === 0) bucket.take(nowMs, part * given.capacity * 2);
+            else if (kind === 1) bucket.giveBack(nowMs, part * given.capacity, mark);
+            else if (kind === 2) bucket.lower(nowMs, (part - 0.5) * given.capacity);
+            else if (kind === 3) bucket.charge(nowMs, part * given.capacity);
+            else bucket.setRate(nowMs, { capacity: given.capacity * (0.5 + part), refillPerSecond: 1 + part });
+            expect(bucket.level(nowMs)).to.be.finite;
+            expect(bucket.level(nowMs)).to.be.at.most(bucket.capacity * (1 + 1e-9));
+            expect(bucket.waitMs(nowMs, 1)).to.be.finite;
+          }
+          expect(bucket.level(nowMs + 1e12)).to.be.closeTo(bucket.capacity, 1e-6 * bucket.capacity);
+        }),
+        { numRuns: 200 },
+      );
+    });
+
+    it('grants no more than its capacity while the clock stands still, or goes back', () => {
+      const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: 20 }, 500);
+      let granted = 0;
+      for (let n = 0; n < 1000; n++) if (bucket.take(500 - (n % 3), 1).kind === 'granted') granted++;
+
+      expect(granted).to.equal(10);
+    });
+  });
+});
