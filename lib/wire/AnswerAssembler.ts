@@ -1,0 +1,147 @@
+import type { Answer, AnswerChoice } from '../core/answer.ts';
+import type { Usage } from '../core/hints.ts';
+import { ChoiceBuilder } from './ChoiceBuilder.ts';
+import { addResponseEvent } from './responseEvents.ts';
+import { isCounted, readUsage } from './usage.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Puts an answer together from chat chunks, from Responses events, or from either API's whole body. Each chunk costs its
+ * own length and each snapshot the number of its choices: text is appended, and what did not change is shared with the
+ * snapshot before.
+ *
+ * `addChat` and `addResponses` throw SluiceError `upstream_body_invalid` for a piece of a tool call that could belong to
+ * several; what came before it is kept. Anything else that is not understood is ignored.
+ */
+export class AnswerAssembler {
+  #choices: ChoiceBuilder[] = [];
+  #rawUsage: unknown;
+  #usage: Usage | undefined;
+  #model: string | undefined;
+  #restarts = 0;
+
+  /** @returns Whether the chunk held content. */
+  addChat(chunk: unknown): boolean {
+    const fields = asFields(chunk);
+    if (fields === undefined) return false;
+    let held = false;
+    if (typeof fields['model'] === 'string' && fields['model'] !== '') this.#model = fields['model'];
+    // Noted first: a piece of a tool call may throw.
+    this.#noteUsage(chatUsage(fields));
+    const choices = fields['choices'];
+    if (Array.isArray(choices)) {
+      for (const choice of choices as unknown[]) {
+        const its = asFields(choice);
+        if (its !== undefined) held = this.#choice(its['index']).addChoice(its) || held;
+      }
+    }
+    return held;
+  }
+
+  /** @returns Whether the event held content. */
+  addResponses(event: unknown): boolean {
+    const fields = asFields(event);
+    if (fields === undefined) return false;
+    const response = asFields(fields['response']) ?? (fields['object'] === 'response' ? fields : undefined);
+    if (typeof response?.['model'] === 'string') this.#model = response['model'];
+    this.#noteUsage(response?.['usage']);
+    return addResponseEvent(this.#choice(0), fields);
+  }
+
+  /** The answer starts over: everything is forgotten but the number of restarts. */
+  restart(): void {
+    this.#choices = [];
+    this.#rawUsage = undefined;
+    this.#usage = undefined;
+    this.#model = undefined;
+    this.#restarts++;
+  }
+
+  snapshot(): Answer {
+    const choices: readonly AnswerChoice[] = this.#choices.map((choice) => choice.snapshot());
+    const { text, reasoning, refusal, toolCalls, finishReason } = choices[0] ?? NO_CHOICE;
+    return {
+      text,
+      reasoning,
+      refusal,
+      toolCalls,
+      finishReason,
+      choices,
+      usage: this.usage,
+      model: this.#model,
+      restarts: this.#restarts,
+      empty: this.empty,
+    };
+  }
+
+  get usage(): Usage | undefined {
+    return (this.#usage ??= this.#rawUsage === undefined ? undefined : readUsage(this.#rawUsage));
+  }
+
+  get choiceCount(): number {
+    return this.#choices.length;
+  }
+
+  get finishReasons(): readonly string[] {
+    return this.#choices.map((choice) => choice.finishReason).filter((reason) => reason !== null);
+  }
+
+  get finishedCount(): number {
+    let count = 0;
+    for (const choice of this.#choices) if (choice.finishReason !== null) count++;
+    return count;
+  }
+
+  get empty(): boolean {
+    return this.#choices.every((choice) => choice.empty);
+  }
+
+  get model(): string | undefined {
+    return this.#model;
+  }
+
+  /** Choices stay in the order of their indexes, whichever comes first. */
+  #choice(named: unknown): ChoiceBuilder {
+    const index = typeof named === 'number' && Number.isSafeInteger(named) && named >= 0 ? named : 0;
+    const first = this.#choices[0];
+    if (first?.index === index) return first;
+    let at = this.#choices.findIndex((choice) => choice.index >= index);
+    if (at === -1) at = this.#choices.length;
+    const found = this.#choices[at];
+    if (found?.index === index) return found;
+    const made = new ChoiceBuilder(index);
+    this.#choices.splice(at, 0, made);
+    return made;
+  }
+
+  /** The last report counts, as reports are cumulative; zeros do not undo an earlier one. */
+  #noteUsage(usage: unknown): void {
+    if (usage === undefined || usage === null) return;
+    if (this.#rawUsage !== undefined && !isCounted(usage)) return;
+    this.#rawUsage = usage;
+    this.#usage = undefined;
+  }
+}
+
+const NO_CHOICE: Omit<AnswerChoice, 'index'> = Object.freeze({
+  text: '',
+  reasoning: '',
+  refusal: '',
+  toolCalls: Object.freeze([]),
+  finishReason: null,
+});
+
+/** Where vendors put the usage of a chunk: at the top, under their own name, or in the first choice. */
+function chatUsage(fields: Fields): unknown {
+  const usage = fields['usage'];
+  if (usage !== undefined && usage !== null) return usage;
+  const nested = asFields(fields['x_groq'])?.['usage'];
+  if (nested !== undefined) return nested;
+  const choices = fields['choices'];
+  return Array.isArray(choices) ? asFields(choices[0])?.['usage'] : undefined;
+}
+
+function asFields(value: unknown): Fields | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+}

@@ -1,0 +1,107 @@
+import type { Answer } from '../core/answer.ts';
+import { SluiceError } from '../core/errors.ts';
+import type { Usage } from '../core/hints.ts';
+import { AnswerAssembler } from './AnswerAssembler.ts';
+import type { ChunkReader, ChunkVerdict, ReaderContext } from './ChunkReader.ts';
+import { classifyErrorObject, classifyInStream } from './classifyResponse.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reasons that report a failure although they come where an end is reported. */
+const FAILED: Readonly<Record<string, 'server_error' | 'overloaded'>> = {
+  error: 'server_error',
+  abort: 'server_error',
+  insufficient_system_resource: 'overloaded',
+};
+
+/** Fields of which one is enough for a chunk without choices to be one: usage, filter results, a ping. */
+const KNOWN = ['usage', 'usageMetadata', 'object', 'id', 'model', 'type', 'prompt_filter_results', 'x_groq', 'created'];
+
+/** Reads chat completion chunks, or one whole chat completion. */
+export class ChatReader implements ChunkReader {
+  readonly #context: ReaderContext;
+  readonly #answer = new AnswerAssembler();
+  #done = false;
+
+  constructor(context: ReaderContext) {
+    this.#context = context;
+  }
+
+  read(value: unknown, event?: string): ChunkVerdict {
+    if (event === 'error') return classifyErrorObject(value, this.#context);
+    if (typeof value !== 'object' || value === null) return this.#invalid();
+    const fields = value as Fields;
+    const choices = fields['choices'];
+    if (!Array.isArray(choices) || choices.length === 0 || fields['error'] !== undefined) {
+      const failure = classifyInStream(value, this.#context);
+      if (failure !== undefined) return failure;
+    }
+    if (!Array.isArray(choices)) {
+      if (Array.isArray(value) || !(KNOWN.some((key) => key in fields) || isEmptyObject(fields)))
+        return this.#invalid();
+      this.#answer.addChat(value);
+      return 'quiet';
+    }
+    let held: boolean;
+    try {
+      held = this.#answer.addChat(value);
+    } catch {
+      // An ambiguous piece of a tool call passes as it came; only whoever assembles the answer has to care.
+      held = true;
+    }
+    return this.#failedChoice(choices) ?? (held ? 'content' : 'quiet');
+  }
+
+  readDone(): void {
+    if (this.#answer.choiceCount > 0) this.#done = true;
+  }
+
+  get state(): 'open' | 'finished' | 'ended' {
+    if (this.#done) return 'ended';
+    return this.#answer.finishedCount >= Math.max(this.#context.choices, this.#answer.choiceCount)
+      ? 'finished'
+      : 'open';
+  }
+  get complete(): boolean {
+    return this.state !== 'open';
+  }
+  get usage(): Usage | undefined {
+    return this.#answer.usage;
+  }
+  get responseModel(): string | undefined {
+    return this.#answer.model;
+  }
+  get finishReasons(): readonly string[] {
+    return this.#answer.finishReasons;
+  }
+  get empty(): boolean {
+    return this.#answer.empty;
+  }
+
+  partial(): Answer {
+    return this.#answer.snapshot();
+  }
+
+  #failedChoice(choices: readonly unknown[]): SluiceError | undefined {
+    for (const choice of choices) {
+      const { error, finish_reason: reason } = (choice ?? {}) as Fields;
+      if (typeof error === 'object' && error !== null) return classifyErrorObject({ error }, this.#context);
+      const code = typeof reason === 'string' ? FAILED[reason] : undefined;
+      if (code === undefined) continue;
+      const { model, requestId } = this.#context;
+      return new SluiceError(code, `the answer ended with finish_reason ${String(reason)}`, { model, requestId });
+    }
+    return undefined;
+  }
+
+  #invalid(): SluiceError {
+    const { model, status, requestId } = this.#context;
+    const fields = { model, status, requestId };
+    return new SluiceError('upstream_body_invalid', 'the answer holds something that is no chat completion', fields);
+  }
+}
+
+function isEmptyObject(fields: Fields): boolean {
+  for (const _ in fields) return false;
+  return true;
+}

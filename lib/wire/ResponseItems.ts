@@ -1,0 +1,49 @@
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What of the Responses API's events has to be remembered: which tool call an item is, as later events name the item or
+ * its place and not the call; and whether a text that comes whole has come in pieces already.
+ */
+export class ResponseItems {
+  readonly #byItem = new Map<string, string>();
+  readonly #byPlace = new Map<number, string>();
+
+  /** Text came since the last part ended; since the last item ended. */
+  #inPart = false;
+  #inItem = false;
+
+  sawText(): void {
+    this.#inPart = true;
+    this.#inItem = true;
+  }
+
+  /** A part or an item ended, and repeats its text. @returns Whether the text is new, as its deltas did not come. */
+  ended(what: 'part' | 'item'): boolean {
+    const isNew = what === 'part' ? !this.#inPart : !this.#inItem;
+    this.#inPart = false;
+    this.#inItem = what === 'part';
+    return isNew;
+  }
+
+  /** Notes a call when its item appears. @returns The call's id. */
+  note(item: Fields, place: unknown): string {
+    const itemId = textOf(item['id']);
+    const callId = textOf(item['call_id']) || itemId;
+    if (itemId !== '') this.#byItem.set(itemId, callId);
+    if (typeof place === 'number') this.#byPlace.set(place, callId);
+    return callId;
+  }
+
+  /** Id of the call that an event belongs to; where its item never appeared, the item's id. */
+  idOf(event: Fields): string {
+    const itemId = textOf(event['item_id']);
+    const known = this.#byItem.get(itemId);
+    if (known !== undefined) return known;
+    const place = event['output_index'];
+    return (typeof place === 'number' ? this.#byPlace.get(place) : undefined) ?? itemId;
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,31 @@
+/** Reads one header by its lower-case name. A Fetch `Headers` object satisfies it. */
+export interface HeaderReader {
+  get(name: string): string | null;
+}
+
+export const NO_HEADERS: HeaderReader = { get: () => null };
+
+/** The header's value, trimmed; `undefined` where it is absent, empty, or no text. */
+export function headerOf(headers: HeaderReader, name: string): string | undefined {
+  let value: unknown;
+  try {
+    value = headers.get(name);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'string') return undefined;
+  const trimmed = value.trim();
+  return trimmed === '' ? undefined : trimmed;
+}
+
+/** A reader over what SDKs call headers: a `Headers` object, a `Map`, or a plain object in any letter case. */
+export function headerReader(headers: unknown): HeaderReader {
+  if (typeof headers !== 'object' || headers === null) return NO_HEADERS;
+  if (typeof (headers as { get?: unknown }).get === 'function') return headers as HeaderReader;
+  const values = new Map<string, string>();
+  for (const [name, value] of Object.entries(headers)) {
+    const text: unknown = Array.isArray(value) ? value[0] : value;
+    if (typeof text === 'string' || typeof text === 'number') values.set(name.toLowerCase(), String(text));
+  }
+  return { get: (name) => values.get(name) ?? null };
+}
