@@ -324,7 +324,7 @@ export function guardingOperatorContract(make: (runtime: VirtualRuntime) => Guar
       const queuedAtMs = runtime.clock.now();
       makeRoom(1);
 
-      expect(events.map(({ type }) => type)).to.deep.equal(['queued', 'granted']);
+      expect(events.map(({ type }) => type).slice(0, 2)).to.deep.equal(['queued', 'granted']);
       const [queued, granted] = events;
       expect(queued).to.include({ type: 'queued', position: 1, attempt: 1, atMs: queuedAtMs });
       expect(granted).to.include({ type: 'granted', waitedMs: granted!.atMs - queuedAtMs });
