@@ -1,5 +1,5 @@
 import type { Demand } from './attempt.ts';
-import type { AttemptRecord } from './errors.ts';
+import type { AttemptRecord, ErrorCode } from './errors.ts';
 import type { EventListener, SluiceFact } from './events.ts';
 import type { RateLimitHints, Usage } from './hints.ts';
 import type { RetryBudgetPort } from './ports.ts';
@@ -36,6 +36,14 @@ export interface CallState {
   readonly failed: AttemptRecord[];
 }
 
+/** What fallbacks tell those above them, nested ones as one. */
+export interface Route {
+  /** Models that have been asked. */
+  readonly asked: Set<string>;
+  /** Whether another model would be asked after such a failure. */
+  leads(code: ErrorCode): boolean;
+}
+
 export interface CallScopeChanges {
   readonly model?: string | undefined;
   readonly tenant?: string | undefined;
@@ -44,6 +52,7 @@ export interface CallScopeChanges {
   /** Monotonic milliseconds. The earlier of this and the frame's own deadline holds. */
   readonly deadlineAtMs?: number | undefined;
   readonly budget?: RetryBudgetPort | undefined;
+  readonly route?: Route | undefined;
   /** Added to the listeners that the frame already has. */
   readonly onEvent?: EventListener | undefined;
   /** Added to the sinks that the frame already has. */
@@ -68,6 +77,7 @@ interface Frame {
   readonly priority: string | undefined;
   readonly deadlineAtMs: number;
   readonly budget: RetryBudgetPort | undefined;
+  readonly route: Route | undefined;
   readonly listeners: Listeners<EventListener> | undefined;
   readonly sinks: Listeners<AttemptSink> | undefined;
   readonly demand: Demand | undefined;
@@ -102,6 +112,7 @@ export class CallScope {
       priority: changes.priority,
       deadlineAtMs: changes.deadlineAtMs ?? Infinity,
       budget: changes.budget,
+      route: changes.route,
       listeners: changes.onEvent && { first: changes.onEvent, rest: undefined },
       sinks: changes.sink && { first: changes.sink, rest: undefined },
       demand: changes.demand ?? pace,
@@ -138,6 +149,9 @@ export class CallScope {
   get budget(): RetryBudgetPort | undefined {
     return this.#frame.budget;
   }
+  get route(): Route | undefined {
+    return this.#frame.route;
+  }
   /** Paces the reading of bodies; `undefined` where the consumer takes everything as it comes. */
   get demand(): Demand | undefined {
     return this.#frame.demand;
@@ -161,6 +175,7 @@ export class CallScope {
       priority: changes.priority ?? frame.priority,
       deadlineAtMs: Math.min(changes.deadlineAtMs ?? Infinity, frame.deadlineAtMs),
       budget: changes.budget ?? frame.budget,
+      route: changes.route ?? frame.route,
       listeners: changes.onEvent ? { first: changes.onEvent, rest: frame.listeners } : frame.listeners,
       sinks: changes.sink ? { first: changes.sink, rest: frame.sinks } : frame.sinks,
       demand: changes.demand ?? frame.demand,
