@@ -1,0 +1,144 @@
+import { catchError, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { runInScope } from '../core/CallScope.ts';
+import type { CallScope } from '../core/CallScope.ts';
+import { isSluiceError } from '../core/errors.ts';
+import type { AttemptRecord, SluiceError } from '../core/errors.ts';
+import type { SluiceFact } from '../core/events.ts';
+import type { Restart } from '../core/restart.ts';
+import { FallbackChain } from './FallbackChain.ts';
+import type { FallbackMap } from './FallbackChain.ts';
+import type { FallbackSettings } from './FallbackModelOptions.ts';
+import { marked } from './marked.ts';
+import { MidStream } from './MidStream.ts';
+import type { GoOn } from './MidStream.ts';
+import { scoped } from './scoped.ts';
+import { CALL_IS_OVER, Turn } from './Turn.ts';
+
+/** One subscription of `fallbackModel`, over all the models it asks. */
+export class FallbackRun<T> {
+  readonly #settings: FallbackSettings<T>;
+  readonly #ask: (model: string) => Observable<T>;
+  readonly #scope: CallScope;
+  readonly #downward: CallScope | undefined;
+  readonly #midStream: MidStream;
+  readonly #chain: FallbackChain;
+  readonly #asked: Set<string>;
+  /** What each model that failed answered, refusals of our own included, behind what failed before this run. */
+  readonly #attempts: AttemptRecord[];
+  #answered = 0;
+  #first: SluiceError | undefined;
+  /** When the first of the models that failed can be asked again, in so far as they said. */
+  #againAtMs = Infinity;
+
+  constructor(
+    settings: FallbackSettings<T>,
+    map: FallbackMap,
+    ask: (model: string) => Observable<T>,
+    scope: CallScope,
+    downward: CallScope | undefined,
+  ) {
+    const outer = scope.route;
+    const asked = outer?.asked ?? new Set();
+    if (scope.model !== undefined) asked.add(scope.model);
+    const mayAsk = (model: string): boolean => !asked.has(model) && settings.fits(model);
+    const chain = new FallbackChain(map, { onlyOn: settings.onlyOn, except: settings.except, mayAsk });
+    const leads = (code: SluiceError['code']): boolean => chain.leads(code) || outer?.leads(code) === true;
+    this.#settings = settings;
+    this.#ask = ask;
+    this.#scope = scope.with({ route: { asked, leads } });
+    this.#downward = downward;
+    this.#midStream = new MidStream(settings.midStream, settings.restarts);
+    this.#chain = chain;
+    this.#asked = asked;
+    this.#attempts = [...scope.call.failed];
+  }
+
+  start(source: Observable<T>): Observable<T | Restart> {
+    return this.#turn(source, this.#scope, { kind: 'first' });
+  }
+
+  /** `source` as the answer of the model in `scope`, and what comes after it should it fail. */
+  #turn(source: Observable<T>, scope: CallScope, goOn: GoOn): Observable<T | Restart> {
+    const turn = new Turn(scope.forNextAttempt(), this.#settings.runtime);
+    this.#midStream.begin(goOn);
+    const values$ = scoped(source, turn.scope, this.#downward).pipe(tap(() => this.#midStream.value()));
+    const turn$ = goOn.kind === 'restart' ? this.#restarted(values$, turn.scope) : values$;
+    return turn$.pipe(catchError((error: unknown) => this.#afterFailure(error, turn)));
+  }
+
+  /** What comes after a failure. Throws what the consumer is to be told where nothing does. */
+  #afterFailure(thrown: unknown, turn: Turn): Observable<T | Restart> {
+    const failure = turn.failure(thrown);
+    if (CALL_IS_OVER.has(failure.code)) throw failure;
+    const told = this.#midStream.fail(failure);
+    this.#remember(failure, turn);
+    this.#first ??= told;
+
+    if (this.#midStream.prefixRefused && turn.scope.model !== undefined) {
+      return this.#askInstead(turn.scope.model, false, told);
+    }
+    const { model = turn.scope.model } = failure;
+    if (model !== undefined) this.#asked.add(model);
+    if (this.#midStream.next(true).kind === 'fail') throw this.#outcome(told);
+    const next = this.#chain.next(failure.code, (passedOver) => {
+      if (this.#settings.fits(passedOver)) return;
+      this.#report(this.#scope.with({ model: passedOver }), {
+        type: 'refused',
+        code: 'context_too_long',
+        retryAfterMs: undefined,
+      });
+    });
+    if (next === undefined) throw this.#outcome(told);
+    return this.#askInstead(next, true, told, () =>
+      this.#report(turn.scope, { type: 'fallback', from: model, to: next, code: failure.code }),
+    );
+  }
+
+  #askInstead(model: string, mayContinue: boolean, told: SluiceError, onAsk?: () => void): Observable<T | Restart> {
+    const { continueWith, runtime, maxAttempts } = this.#settings;
+    const goesOn = mayContinue ? continueWith(model) : undefined;
+    const goOn = this.#midStream.next(goesOn !== undefined);
+    const tooLate = runtime.clock.now() >= this.#scope.deadlineAtMs;
+    if (goOn.kind === 'fail' || tooLate || this.#scope.call.dispatched >= maxAttempts) throw this.#outcome(told);
+    onAsk?.();
+    this.#asked.add(model);
+    const scope = this.#scope.with({ model });
+    const source = runInScope(scope, () => {
+      try {
+        return goOn.kind === 'continue' && goesOn ? goesOn(goOn.partial) : this.#ask(model);
+      } catch (thrown) {
+        if (isSluiceError(thrown)) return throwError(() => thrown);
+        throw thrown;
+      }
+    });
+    return this.#turn(source, scope, goOn);
+  }
+
+  #restarted(values$: Observable<T>, scope: CallScope): Observable<T | Restart> {
+    const { code } = this.#midStream.broke as SluiceError;
+    return marked(values$, code, scope.model, () => this.#report(scope, { type: 'restart', code }));
+  }
+
+  #remember(failure: SluiceError, turn: Turn): void {
+    this.#answered++;
+    const answered = failure.attempts.slice(turn.failedBefore);
+    this.#attempts.push(...(answered.length > 0 ? answered : [turn.record(failure)]));
+    if (failure.retryAfterMs === undefined) return;
+    this.#againAtMs = Math.min(this.#againAtMs, this.#settings.runtime.clock.now() + failure.retryAfterMs);
+  }
+
+  /** The first failure, or the one that broke off what the consumer holds; with what every model answered. */
+  #outcome(told: SluiceError): SluiceError {
+    const outcome = this.#midStream.broke ?? this.#first ?? told;
+    if (this.#answered === 1) return told;
+    const waitMs = Math.max(0, this.#againAtMs - this.#settings.runtime.clock.now());
+    const retryAfterMs = waitMs === Infinity ? undefined : waitMs;
+    return outcome.with({ attempts: [...this.#attempts], retryAfterMs });
+  }
+
+  #report(scope: CallScope, fact: SluiceFact): void {
+    const { onEvent, runtime } = this.#settings;
+    (onEvent ? scope.with({ onEvent }) : scope).report(runtime.clock.now(), fact);
+  }
+}

@@ -1,0 +1,84 @@
+import type { Answer } from '../core/answer.ts';
+import type { ErrorCode, SluiceError } from '../core/errors.ts';
+import { isContinuable, joinAnswers } from './joinAnswers.ts';
+
+/** What to do when a stream fails after its first value. */
+export type MidStreamMode = 'fail' | 'restart' | 'continue';
+
+export const MID_STREAM_MODES: readonly MidStreamMode[] = ['fail', 'restart', 'continue'];
+
+/** How the next attempt relates to what the consumer holds: nothing, instead of it, behind it, or no attempt. */
+export type GoOn =
+  { readonly kind: 'first' | 'restart' | 'fail' } | { readonly kind: 'continue'; readonly partial: Answer };
+
+/** With an assistant prefix these are answers to the prefix: the request went through without it. */
+const REFUSES_PREFIX: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bad_request', 'context_too_long']);
+
+/** What the consumer of one subscription holds, over all its attempts. */
+export class MidStream {
+  readonly #mode: MidStreamMode;
+  readonly #restarts: boolean;
+  #kind: GoOn['kind'] = 'first';
+  #valueCame = false;
+  #broke: SluiceError | undefined;
+  #held: Answer | undefined;
+  /** Whether `held` is all that the consumer holds. */
+  #whole = false;
+  #refused = false;
+  #neverAgain = false;
+
+  /** `restarts`: whether the consumer knows what a restart marker is. */
+  constructor(mode: MidStreamMode, restarts: boolean) {
+    this.#mode = mode;
+    this.#restarts = restarts;
+  }
+
+  /** The failure that broke off what the consumer holds, with all of that as its `partial`. */
+  get broke(): SluiceError | undefined {
+    return this.#broke;
+  }
+
+  /** Whether the attempt that failed last was refused for its assistant prefix. */
+  get prefixRefused(): boolean {
+    return this.#refused;
+  }
+
+  begin({ kind }: GoOn): void {
+    this.#kind = kind;
+    this.#valueCame = false;
+    this.#refused = false;
+  }
+
+  value(): void {
+    this.#valueCame = true;
+  }
+
+  /** Takes the failure of the running attempt, and returns the one to tell the consumer if nothing mends it. */
+  fail(failure: SluiceError): SluiceError {
+    if (this.#valueCame) {
+      const { partial } = failure;
+      this.#whole = partial !== undefined;
+      if (this.#kind !== 'continue') this.#held = partial;
+      else if (partial && this.#held) this.#held = joinAnswers(this.#held, partial);
+      this.#broke = this.#held === partial ? failure : failure.with({ partial: this.#held });
+      return this.#broke;
+    }
+    if (this.#broke === undefined) return failure;
+    if (this.#kind === 'continue' && REFUSES_PREFIX.has(failure.code)) {
+      this.#refused = true;
+      this.#neverAgain = true;
+      return this.#broke.with({ attempts: failure.attempts });
+    }
+    return failure.with({ partial: this.#held });
+  }
+
+  /** `mayContinue`: whether the model asked next accepts an assistant prefix. */
+  next(mayContinue: boolean): GoOn {
+    if (this.#broke === undefined) return { kind: 'first' };
+    const partial = this.#held;
+    if (this.#mode === 'continue' && mayContinue && !this.#neverAgain && this.#whole && partial) {
+      if (isContinuable(partial)) return { kind: 'continue', partial };
+    }
+    return { kind: this.#mode !== 'fail' && this.#restarts ? 'restart' : 'fail' };
+  }
+}

@@ -1,0 +1,156 @@
+import { tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { CallScope } from '../core/CallScope.ts';
+import { isSluiceError, SluiceError } from '../core/errors.ts';
+import type { LocalErrorCode } from '../core/errors.ts';
+import type { SluiceFact } from '../core/events.ts';
+import type { RetryBudgetPort } from '../core/ports.ts';
+import type { Restart } from '../core/restart.ts';
+import { backoff, notBefore } from '../limits/backoff.ts';
+import { after } from './after.ts';
+import { marked } from './marked.ts';
+import { MidStream } from './MidStream.ts';
+import type { GoOn } from './MidStream.ts';
+import type { RetrySettings } from './RetryWithJitterOptions.ts';
+import { scoped } from './scoped.ts';
+import { Turn } from './Turn.ts';
+
+/** One subscription of `retryWithJitter`, over all its attempts. */
+export class RetryRun<T> {
+  readonly #settings: RetrySettings<T>;
+  readonly #source: Observable<T>;
+  readonly #scope: CallScope;
+  readonly #downward: CallScope | undefined;
+  readonly #budget: RetryBudgetPort | undefined;
+  readonly #midStream: MidStream;
+  #next: Observable<T>;
+  #goOn: GoOn = { kind: 'first' };
+  #turn: Turn;
+  #attempts = 0;
+  #waitMs: number | undefined;
+  #earned = false;
+
+  constructor(settings: RetrySettings<T>, source: Observable<T>, scope: CallScope, downward: CallScope | undefined) {
+    this.#settings = settings;
+    this.#source = source;
+    this.#scope = scope;
+    this.#downward = downward;
+    this.#budget = settings.budget ?? scope.budget;
+    this.#midStream = new MidStream(settings.midStream, settings.restarts);
+    this.#next = source;
+    this.#turn = new Turn(scope, settings.runtime);
+  }
+
+  /** The next attempt, to be subscribed to at once. */
+  attempt(): Observable<T | Restart> {
+    const frame = this.#scope.forNextAttempt();
+    const first = this.#attempts++ === 0;
+    const earns = first && this.#budget !== undefined;
+    this.#turn = new Turn(
+      earns ? frame.with({ sink: { dispatched: () => this.#earn() } }) : frame,
+      this.#settings.runtime,
+    );
+    this.#midStream.begin(this.#goOn);
+    const attempt$ = scoped(this.#next, this.#turn.scope, this.#downward).pipe(
+      tap({
+        next: () => {
+          this.#midStream.value();
+          this.#earn();
+        },
+        complete: () => this.#earn(),
+      }),
+    );
+    return this.#goOn.kind === 'restart' ? this.#restarted(attempt$) : attempt$;
+  }
+
+  /** Waits, or throws what the consumer is to be told. */
+  afterFailure(thrown: unknown): Observable<void> {
+    const settings = this.#settings;
+    const { runtime, continueWith } = settings;
+    const failure = this.#turn.failure(thrown);
+    if (failure.source === 'upstream') this.#earn();
+    const told = this.#midStream.fail(failure);
+    const refused = this.#midStream.prefixRefused;
+    if (!refused && !this.#isWorthIt(failure, thrown)) throw told;
+    const goOn = this.#midStream.next(continueWith !== undefined);
+    if (goOn.kind === 'fail' || this.#attemptsUsedUp) throw told;
+
+    // What a refused prefix is about goes away with the prefix, not with time.
+    const hintMs = refused ? 0 : (failure.retryAfterMs ?? 0);
+    if (hintMs > settings.maxHintMs) throw told;
+    const ownMs = refused ? 0 : backoff(this.#attempts, settings.backoff, runtime.random, this.#waitMs);
+    const waitMs = notBefore(ownMs, hintMs, settings.backoff, runtime.random);
+    if (runtime.clock.now() + waitMs >= this.#scope.deadlineAtMs) {
+      throw hintMs > ownMs ? told : noTimeLeft(told, waitMs);
+    }
+    if (this.#budget?.withdraw(settings.tokens) === false) throw budgetExhausted(told);
+
+    this.#waitMs = ownMs;
+    this.#goOn = goOn;
+    this.#next = goOn.kind === 'continue' && continueWith ? continueWith(goOn.partial) : this.#source;
+    const waitSource = hintMs > ownMs ? 'hint' : 'backoff';
+    this.#report({ type: 'retry.scheduled', waitMs, code: failure.code, waitSource });
+    return after(runtime, waitMs);
+  }
+
+  get #attemptsUsedUp(): boolean {
+    const { attempts, maxAttempts } = this.#settings;
+    return this.#attempts >= attempts || this.#scope.call.dispatched >= maxAttempts;
+  }
+
+  #isWorthIt(failure: SluiceError, thrown: unknown): boolean {
+    if (failure.source === 'local' && (isSluiceError(thrown) || failure.code === 'aborted')) return false;
+    const { shouldRetry } = this.#settings;
+    if (shouldRetry) return shouldRetry(failure);
+    return failure.retryable && !(isSilence(failure) && this.#scope.route?.leads(failure.code));
+  }
+
+  #restarted(attempt$: Observable<T>): Observable<T | Restart> {
+    const broke = this.#midStream.broke as SluiceError;
+    const model = this.#settings.model ?? broke.model;
+    return marked(attempt$, broke.code, model, () => this.#report({ type: 'restart', code: broke.code }));
+  }
+
+  #earn(): void {
+    if (this.#earned) return;
+    this.#earned = true;
+    this.#budget?.deposit(this.#settings.tokens);
+  }
+
+  #report(fact: SluiceFact): void {
+    const { onEvent, runtime } = this.#settings;
+    const { scope } = this.#turn;
+    (onEvent ? scope.with({ onEvent }) : scope).report(runtime.clock.now(), fact);
+  }
+}
+
+/** The provider did not answer in time, as opposed to answering that it was not in time. */
+function isSilence({ code, while: stage }: SluiceError): boolean {
+  return code === 'timeout' && stage !== undefined && stage !== 'streaming';
+}
+
+function noTimeLeft(told: SluiceError, waitMs: number): SluiceError {
+  const message = `the deadline leaves no time to wait ${Math.round(waitMs)} ms and try again after ${told.code}`;
+  return instead('timeout_deadline', message, told, told.retryAfterMs ?? waitMs);
+}
+
+function budgetExhausted(told: SluiceError): SluiceError {
+  return instead(
+    'retry_budget_exhausted',
+    `the retry budget allows no retry after ${told.code}`,
+    told,
+    told.retryAfterMs,
+  );
+}
+
+/** A refusal of our own in place of a failure, which it names. */
+function instead(
+  code: LocalErrorCode,
+  message: string,
+  told: SluiceError,
+  retryAfterMs: number | undefined,
+): SluiceError {
+  const { model, attempts, partial } = told;
+  const cause = { name: told.name, code: told.code, message: told.message };
+  return new SluiceError(code, message, { model, attempts, partial, cause, retryAfterMs, while: 'backoff' });
+}
