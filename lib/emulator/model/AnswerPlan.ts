@@ -1,0 +1,166 @@
+import type { AnswerSettings, ToolCallSettings } from './answerSettings.ts';
+import { answerKey, answerText, hashText, matchPrefix } from './answerText.ts';
+import { sample } from './distribution.ts';
+import type { RequestFacts } from './request.ts';
+import { PROVIDER_DEFAULTS } from './settings.ts';
+
+/** One stretch of an answer: its tokens, and the text of any range of them. */
+export interface Segment {
+  readonly type: 'reasoning' | 'text' | 'refusal' | 'tool';
+  readonly tokens: number;
+  slice(from: number, to: number): string;
+  /** For a tool: which, from 0. */
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Everything about an answer, before it is put into the events of one API. */
+export interface AnswerPlan {
+  readonly id: string;
+  readonly createdSeconds: number;
+  readonly model: string;
+  readonly fingerprint: string;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  readonly promptTokens: number;
+  /** One list of segments for each choice. */
+  readonly choices: readonly (readonly Segment[])[];
+  readonly finishReason: string | null;
+  readonly headersMs: number;
+  readonly firstTokenMs: number;
+  readonly tokenMs: number;
+  readonly chunkTokens: number;
+  readonly chunks: 'all' | 'ends';
+}
+
+export interface AnswerContext {
+  readonly settings: AnswerSettings;
+  readonly seed: number;
+  readonly random: () => number;
+  readonly chunks: 'all' | 'ends';
+  readonly ordinal: number;
+  readonly wallMs: number;
+  /** A fault's finish reason, and the chunks of content before it. */
+  readonly finish?: { readonly reason: string | null; readonly after?: number | undefined } | undefined;
+}
+
+const CHARS_PER_TOKEN = 4;
+
+/** Draws an answer. Where a setting is a plain number, nothing is drawn for it. */
+export function planAnswer(facts: RequestFacts, context: AnswerContext): AnswerPlan {
+  const { settings, random, seed, finish } = context;
+  const firstTokenMs = sample(settings.firstTokenMs ?? PROVIDER_DEFAULTS.firstTokenMs, random);
+  const headersMs = sample(settings.headersMs ?? PROVIDER_DEFAULTS.headersMs, random);
+  const tokenMs = sample(settings.tokenMs ?? PROVIDER_DEFAULTS.tokenMs, random);
+  const chunkTokens = settings.chunkTokens ?? PROVIDER_DEFAULTS.chunkTokens;
+  const length = lengthOf(settings, facts, random);
+  const calls = settings.toolCalls ?? (facts.tool === undefined ? [] : [{ name: facts.tool }]);
+  const most = finish?.after === undefined ? Infinity : finish.after * chunkTokens;
+  const choices: Segment[][] = [];
+  for (let choice = 0; choice < facts.choices; choice++) {
+    const key = answerKey(facts.request.body, seed, choice);
+    choices.push(cutAt(most, segmentsOf(key, facts, settings, calls, length)));
+  }
+  const limited = facts.outputLimit !== undefined && length.wanted > facts.outputLimit;
+  return {
+    id: `${facts.request.api === 'responses' ? 'resp' : 'chatcmpl'}-${seed.toString(36)}-${context.ordinal.toString(36)}`,
+    createdSeconds: Math.floor(context.wallMs / 1000),
+    model: facts.model,
+    fingerprint: `fp_${hashText(facts.model, seed).toString(16).padStart(8, '0')}`,
+    stream: facts.stream,
+    includeUsage: facts.includeUsage,
+    promptTokens: facts.promptTokens,
+    choices,
+    finishReason: finish ? finish.reason : calls.length > 0 ? 'tool_calls' : limited ? 'length' : 'stop',
+    headersMs: Math.min(headersMs, firstTokenMs),
+    firstTokenMs,
+    tokenMs,
+    chunkTokens,
+    chunks: context.chunks,
+  };
+}
+
+/** Output tokens of all choices, and those of them that were reasoning. */
+export function outputTokens(plan: AnswerPlan): { all: number; reasoning: number } {
+  let all = 0;
+  let reasoning = 0;
+  for (const segment of plan.choices.flat()) {
+    all += segment.tokens;
+    if (segment.type === 'reasoning') reasoning += segment.tokens;
+  }
+  return { all, reasoning };
+}
+
+/** When the last token of the longest choice is there. */
+export function lastTokenMs(plan: AnswerPlan): number {
+  const longest = Math.max(...plan.choices.map((segments) => segments.reduce((sum, { tokens }) => sum + tokens, 0)));
+  return plan.firstTokenMs + Math.max(0, longest - 1) * plan.tokenMs;
+}
+
+interface Length {
+  readonly wanted: number;
+  readonly limit: number;
+}
+
+function lengthOf(settings: AnswerSettings, facts: RequestFacts, random: () => number): Length {
+  const { tokens = PROVIDER_DEFAULTS.tokens, text } = settings;
+  const limit = facts.outputLimit ?? Infinity;
+  if (text !== undefined) return { wanted: tokensOf(text), limit };
+  if (tokens === 'max') return { wanted: facts.outputLimit ?? PROVIDER_DEFAULTS.tokens, limit };
+  return { wanted: Math.round(sample(tokens, random)), limit };
+}
+
+function segmentsOf(
+  key: number,
+  facts: RequestFacts,
+  settings: AnswerSettings,
+  calls: readonly ToolCallSettings[],
+  { wanted, limit }: Length,
+): Segment[] {
+  const segments: Segment[] = [];
+  const add = (type: Segment['type'], tokens: number, slice: Segment['slice'], index = 0, name = ''): void => {
+    const id = type === 'tool' ? `call_${key.toString(36)}_${index}` : `${type}_${key.toString(36)}`;
+    if (tokens > 0 || type === 'tool') segments.push({ type, tokens, slice, index, id, name });
+  };
+  const reasoning = settings.reasoningTokens ?? (facts.reasons ? PROVIDER_DEFAULTS.askedReasoningTokens : 0);
+  const reasoningKey = (key ^ 0x5bd1e995) >>> 0;
+  add('reasoning', reasoning, (from, to) => answerText(reasoningKey, from, to));
+  if (calls.length > 0) {
+    calls.forEach(({ name, arguments: given }, index) => {
+      const json = given ?? JSON.stringify({ answer: answerText(key, 0, Math.min(wanted, limit)) });
+      add('tool', tokensOf(json), charSlices(json), index, name);
+    });
+    return segments;
+  }
+  const type = settings.refusal === true ? 'refusal' : 'text';
+  if (settings.text !== undefined) {
+    add(type, Math.min(wanted, limit), charSlices(settings.text));
+    return segments;
+  }
+  const match = facts.prefix === undefined ? undefined : matchPrefix(key, facts.prefix);
+  const { tokens: skipped, extraChars } = match ?? { tokens: 0, extraChars: 0 };
+  add(type, Math.min(Math.max(0, wanted - skipped), limit), (from, to) => {
+    const text = answerText(key, from + skipped, to + skipped);
+    return from === 0 ? text.slice(extraChars) : text;
+  });
+  return segments;
+}
+
+function cutAt(most: number, segments: Segment[]): Segment[] {
+  if (most === Infinity) return segments;
+  let left = most;
+  return segments.flatMap((segment) => {
+    const tokens = Math.min(left, segment.tokens);
+    left -= tokens;
+    return tokens > 0 ? [{ ...segment, tokens }] : [];
+  });
+}
+
+function tokensOf(text: string): number {
+  return Math.ceil(text.length / CHARS_PER_TOKEN);
+}
+
+function charSlices(text: string): Segment['slice'] {
+  return (from, to) => text.slice(from * CHARS_PER_TOKEN, to * CHARS_PER_TOKEN);
+}

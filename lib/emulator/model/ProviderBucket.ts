@@ -1,0 +1,84 @@
+/** Differences below this are rounding of `time * rate`, not missing quota. */
+const ROUNDING = 1e-6;
+
+export interface BucketRate {
+  readonly perMinute: number;
+  /** Most that the bucket holds. */
+  readonly burst: number;
+  /** Part of the refill that another client of the same quota uses up, from 0 to 1. */
+  readonly noiseShare: number;
+}
+
+/**
+ * The provider's own count of one limit. It shares no code with the limiter of this library on purpose: a fake provider
+ * with the same faults as the client would hide them.
+ *
+ * It keeps the instant when it was last full and what was taken since, so nothing accumulates rounding: a client that
+ * sends at exactly the rate is never refused, however long it goes on.
+ */
+export class ProviderBucket {
+  #rate: BucketRate;
+  #perMs: number;
+  #anchorMs: number;
+  #levelAtAnchor: number;
+  #taken = 0;
+
+  constructor(rate: BucketRate, nowMs: number) {
+    this.#rate = rate;
+    this.#perMs = (rate.perMinute / 60_000) * (1 - rate.noiseShare);
+    this.#anchorMs = nowMs;
+    this.#levelAtAnchor = rate.burst;
+  }
+
+  get rate(): BucketRate {
+    return this.#rate;
+  }
+
+  /** What can be taken now; below 0 where more was used than had been reserved. */
+  level(nowMs: number): number {
+    const atMs = Math.max(nowMs, this.#anchorMs);
+    const level = this.#levelAtAnchor + (atMs - this.#anchorMs) * this.#perMs - this.#taken;
+    if (level < this.#rate.burst) return level;
+    this.#anchorAt(atMs, this.#rate.burst);
+    return this.#rate.burst;
+  }
+
+  has(amount: number, nowMs: number): boolean {
+    return this.level(nowMs) + ROUNDING >= amount;
+  }
+
+  take(amount: number, nowMs: number): void {
+    this.level(nowMs);
+    this.#taken += amount;
+  }
+
+  /** Takes `amount`, or what is left of it: what a refused request costs. */
+  drain(amount: number, nowMs: number): void {
+    this.#taken += Math.min(amount, Math.max(0, this.level(nowMs)));
+  }
+
+  giveBack(amount: number, nowMs: number): void {
+    this.#taken -= amount;
+    this.level(nowMs);
+  }
+
+  /** Whole milliseconds until `amount` can be taken; `Infinity` where it never can. */
+  msUntil(amount: number, nowMs: number): number {
+    const missing = amount - this.level(nowMs);
+    if (missing <= ROUNDING) return 0;
+    return amount > this.#rate.burst ? Infinity : Math.ceil(missing / this.#perMs);
+  }
+
+  /** From now on another rate. What is there stays, up to the new burst. */
+  change(rate: BucketRate, nowMs: number): void {
+    this.#anchorAt(Math.max(nowMs, this.#anchorMs), Math.min(this.level(nowMs), rate.burst));
+    this.#rate = rate;
+    this.#perMs = (rate.perMinute / 60_000) * (1 - rate.noiseShare);
+  }
+
+  #anchorAt(atMs: number, level: number): void {
+    this.#anchorMs = atMs;
+    this.#levelAtAnchor = level;
+    this.#taken = 0;
+  }
+}
