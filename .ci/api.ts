@@ -42,7 +42,7 @@ entries.forEach((entry, at) => {
     const report = `spec/api/${reportNames[at] ?? ''}`;
     if (update) console.log(`${report} updated`);
     else {
-      const { stdout } = spawnSync('diff', ['-u', report, `temp/api/${reportNames[at] ?? ''}`], { cwd: root });
+      const { stdout } = spawnSync('diff', ['-uN', report, `temp/api/${reportNames[at] ?? ''}`], { cwd: root });
       problems.push(
         `${entry.name}: its exports are not those of ${report}. If that is meant, run \`npm run api\`.\n${stdout.toString().slice(0, 4000)}`,
       );
