@@ -85,13 +85,13 @@ export class QuotaReservation {
     const refund = refundFor(outcome, this.#answered, this.#rules.refundOn);
     const back = {
       requests: refund === 'all' || refund === 'requests' ? this.cost.requests : 0,
-      tokens: refund === 'all' || refund === 'tokens' ? this.#tokens : 0,
+      tokens: refund === 'all' || refund === 'tokens' ? Math.min(this.#tokens, this.cost.tokens) : 0,
     };
     this.#eachLayer((layer, charge) => layer.end(nowMs, charge, back));
     return {
       reservedTokens: this.cost.tokens,
       usedTokens: this.#usedTokens,
-      refundedTokens: Math.max(0, this.cost.tokens - this.#tokens + back.tokens),
+      refundedTokens: Math.max(0, this.cost.tokens - this.#tokens) + back.tokens,
       cooldownMs: this.#endTrial(nowMs, outcome),
     };
   }

@@ -1,9 +1,7 @@
-import { defer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { nonEmpty, zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
-import type { CallScope } from '../core/CallScope.ts';
 import type { EventListener } from '../core/events.ts';
-import type { Cost, Grant, QuotaPort, QuotaRequest } from '../core/ports.ts';
+import type { Cost, Grant, QuotaPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { holding } from './holding.ts';
@@ -86,9 +84,9 @@ export function throttleByBucket<T>(
     runtime,
     where: 'quota',
     onEvent,
-    acquire(scope: CallScope, onQueued) {
-      const heard = onEvent ? scope.with({ onEvent }) : scope;
-      const request: Omit<QuotaRequest, 'cost'> = {
+    acquire(scope, onQueued) {
+      return quota.acquire({
+        cost: costOf(),
         callId: scope.callId,
         model: scope.model,
         tenant: tenant ?? scope.tenant,
@@ -97,11 +95,9 @@ export function throttleByBucket<T>(
         maxWaitMs,
         deadlineAtMs: scope.deadlineAtMs,
         onQueued,
-        onSettled: (settlement) => heard.report(runtime.clock.now(), { type: 'settled', ...settlement }),
-        onCooldown: (waitMs, reason) => heard.report(runtime.clock.now(), { type: 'cooldown', waitMs, reason }),
-      };
-      // Deferred: what a cost function throws must reach the gates below as a refusal does.
-      return defer(() => quota.acquire({ ...request, cost: costOf() }));
+        onSettled: (settlement) => scope.report(runtime.clock.now(), { type: 'settled', ...settlement }),
+        onCooldown: (waitMs, reason) => scope.report(runtime.clock.now(), { type: 'cooldown', waitMs, reason }),
+      });
     },
     waitedMs: (grant) => grant.waitedMs,
     sink: (grant) => ({

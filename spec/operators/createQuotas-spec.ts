@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import type { RateLimitHints } from '../../lib/core/hints.ts';
+import { SUCCESS } from '../../lib/core/outcome.ts';
+import type { Grant, QuotaPort } from '../../lib/core/ports.ts';
+import { createQuotas } from '../../lib/operators/createQuotas.ts';
+import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+
+const cost = { requests: 1, tokens: 0, explicit: true };
+
+describe('createQuotas', () => {
+  let runtime: VirtualRuntime;
+
+  beforeEach(() => {
+    runtime = virtualRuntime();
+  });
+
+  const ask = (quota: QuotaPort, tenant?: string, requests = 1) => {
+    const asked: { grant?: Grant; atMs?: number; code?: string } = {};
+    quota.acquire({ cost: { ...cost, requests }, tenant }).subscribe({
+      next: (grant) => Object.assign(asked, { grant, atMs: runtime.clock.now() }),
+      error: ({ code }: { code: string }) => (asked.code = code),
+    });
+    return asked;
+  };
+  const levels = (quota: QuotaPort) => quota.snapshot().layers.map(({ layer, requests }) => [layer, requests?.level]);
+
+  it('shares the layer of the account between models, and gives each its own besides', () => {
+    const quotas = createQuotas(
+      {
+        account: { requestsPerMinute: 600 },
+        models: { a: { requestsPerMinute: 300 }, default: { requestsPerMinute: 120 } },
+      },
+      runtime,
+    );
+    ask(quotas.of('a'));
+    ask(quotas.of('b'));
+
+    expect(levels(quotas.of('a'))).to.deep.equal([
+      ['account', 8],
+      ['model', 4],
+    ]);
+    expect(levels(quotas.of('b'))).to.deep.equal([
+      ['account', 8],
+      ['model', 1],
+    ]);
+    expect(levels(quotas.of('c'))).to.deep.equal([
+      ['account', 8],
+      ['model', 2],
+    ]);
+  });
+
+  it('returns the same quota for the same model', () => {
+    const quotas = createQuotas({ account: { requestsPerMinute: 600 } }, runtime);
+
+    expect(quotas.of('a')).to.equal(quotas.of('a'));
+    expect(() => quotas.of('')).to.throw('model must be a string that is not empty');
+  });
+
+  it('takes names of models and tenants for nothing else', () => {
+    const rates = { requestsPerMinute: 60 };
+    const quotas = createQuotas({ account: rates, models: { a: rates }, tenants: { x: rates } }, runtime);
+
+    expect(levels(quotas.of('constructor'))).to.deep.equal([['account', 1]]);
+    expect(ask(quotas.of('__proto__'), 'toString').atMs).to.equal(0);
+  });
+
+  it('limits each tenant over all models', () => {
+    const quotas = createQuotas(
+      { tenants: { acme: { requestsPerMinute: 120 }, default: { requestsPerMinute: 60 } } },
+      runtime,
+    );
+
+    expect([ask(quotas.of('a'), 'acme'), ask(quotas.of('b'), 'acme')].map(({ atMs }) => atMs)).to.deep.equal([0, 0]);
+    expect(ask(quotas.of('a'), 'acme').grant).to.be.undefined;
+    expect(ask(quotas.of('a'), 'x').atMs).to.equal(0);
+    expect(ask(quotas.of('b'), 'x').grant).to.be.undefined;
+    expect(ask(quotas.of('b'), 'y').atMs).to.equal(0);
+    expect(ask(quotas.of('b')).atMs, 'a call without a tenant').to.equal(0);
+    expect(quotas.of('a').snapshot().waiting).to.equal(1);
+    expect(quotas.of('b').snapshot().waiting).to.equal(1);
+  });
+
+  it('does not let one tenant that waits for its own layer hold up another', () => {
+    const quotas = createQuotas(
+      { account: { requestsPerMinute: 6000 }, tenants: { default: { requestsPerMinute: 60 } } },
+      runtime,
+    );
+    for (let n = 0; n < 20; n++) ask(quotas.of('a'), 'flood');
+
+    expect(ask(quotas.of('a'), 'other').atMs).to.equal(0);
+  });
+
+  it('serves first who came first where the account is short, whatever the model', () => {
+    const quotas = createQuotas({ account: { requestsPerMinute: 60 }, arrivalMarginMs: 0 }, runtime);
+    ask(quotas.of('a'));
+    const asked = ['a', 'b', 'a', 'c', 'b'].map((model) => ask(quotas.of(model)));
+    runtime.run();
+
+    expect(asked.map(({ atMs }) => atMs)).to.deep.equal([1000, 2000, 3000, 4000, 5000]);
+  });
+
+  it('holds only the model that a provider asked to wait for', () => {
+    const quotas = createQuotas({ account: { requestsPerMinute: 600 }, cooldown: { jitter: 0 } }, runtime);
+    const hints = { retryAfterMs: 2000 } as RateLimitHints;
+    ask(quotas.of('m1')).grant?.observe(hints);
+    const held = Array.from({ length: 5 }, () => ask(quotas.of('m1'), 'any'));
+
+    expect(ask(quotas.of('m2')).atMs).to.equal(0);
+    runtime.run(1999);
+    expect(held.every(({ grant }) => grant === undefined)).to.be.true;
+    runtime.run();
+    expect(held.every(({ atMs }) => atMs! >= 2000)).to.be.true;
+  });
+
+  it('bounds those who wait for all models together', () => {
+    const quotas = createQuotas({ account: { requestsPerMinute: 60 }, maxWaiting: 2 }, runtime);
+    const asked = ['a', 'b', 'c', 'd'].map((model) => ask(quotas.of(model)));
+
+    expect(asked.map(({ code }) => code)).to.deep.equal([undefined, undefined, undefined, 'queue_full']);
+  });
+
+  it('refuses a wrong rate at creation, naming whose', () => {
+    for (const [options, name] of [
+      [{ account: { requestsPerMinute: 0 } }, 'account.requestsPerMinute'],
+      [{ models: { a: { requestsPerMinute: -1 } } }, 'models.a.requestsPerMinute'],
+      [{ tenants: { default: { tokensPerMinute: NaN } } }, 'tenants.default.tokensPerMinute'],
+      [{ maxWaitMs: NaN }, 'maxWaitMs'],
+    ] as const) {
+      expect(() => createQuotas(options, runtime))
+        .to.throw(name)
+        .with.property('code', 'invalid_option');
+    }
+  });
+
+  it('forgets tenants of which nothing is left to remember, and only those', () => {
+    let made = 0;
+    const tenants = {
+      get default() {
+        made++;
+        return { requestsPerMinute: 60, burstRequests: 5 };
+      },
+    };
+    const quotas = createQuotas({ tenants }, runtime);
+    const kept = ask(quotas.of('a'), 'kept', 5);
+    const before = made;
+    for (let n = 0; n < 5000; n++) {
+      ask(quotas.of('a'), `tenant ${n}`).grant?.release(SUCCESS);
+      runtime.advance(10);
+    }
+    kept.grant?.release(SUCCESS);
+
+    expect(made - before).to.equal(5000);
+    ask(quotas.of('a'), 'tenant 4999').grant?.release(SUCCESS);
+    expect(made - before, 'the last one is still known').to.equal(5000);
+    ask(quotas.of('a'), 'tenant 0').grant?.release(SUCCESS);
+    expect(made - before, 'the first one was forgotten').to.equal(5001);
+    ask(quotas.of('a'), 'kept');
+    expect(made - before, 'one that held something is still known').to.equal(5001);
+  });
+});
