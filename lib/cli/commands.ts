@@ -1,0 +1,20 @@
+import type { Command } from './Command.ts';
+
+export interface CommandEntry {
+  /** One line of `sluice --help`. */
+  readonly summary: string;
+  /** Loads the command, and what it needs, when it is asked for. */
+  load(): Promise<Command>;
+}
+
+/** What `sluice` can do, in the order in which help lists it. */
+export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  demo: {
+    summary: 'send one load through the bare SDK and through Sluice, and compare',
+    load: async () => (await import('./demo.ts')).demo,
+  },
+  emulate: {
+    summary: 'run a fake provider with quotas, latency and faults',
+    load: async () => (await import('./emulate.ts')).emulate,
+  },
+};

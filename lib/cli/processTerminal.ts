@@ -1,0 +1,29 @@
+import type { Terminal } from './Command.ts';
+
+/** The terminal, or the pipes, that this process was started with. */
+export const processTerminal: Terminal = {
+  print(line) {
+    process.stdout.write(`${line}\n`);
+  },
+  complain(line) {
+    process.stderr.write(`${line}\n`);
+  },
+  write(text) {
+    process.stdout.write(text);
+  },
+  get live() {
+    return process.stdout.isTTY ? { columns: process.stdout.columns } : undefined;
+  },
+  interrupted() {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        // A second signal ends the process in the usual way.
+        process.off('SIGINT', end);
+        process.off('SIGTERM', end);
+        resolve();
+      };
+      process.on('SIGINT', end);
+      process.on('SIGTERM', end);
+    });
+  },
+};
