@@ -35,6 +35,8 @@ export function play(
   let cancelTimer = (): void => {};
   let stopped = false;
   let headHeld = false;
+  /** When the last verbatim write was due. */
+  let splitMs = Infinity;
 
   /** Node sends the head with the first write; where that is later, the head must not wait for it. */
   const sendHead = (): void => {
@@ -53,6 +55,12 @@ export function play(
         sendHead();
         cancelTimer = startTimer(runtime, waitMs, pump);
         return;
+      }
+      if (step.kind === 'bytes') {
+        // The reader must see the splits also where both are late: it gets a turn between two writes.
+        const split = step.atMs > splitMs;
+        splitMs = split ? Infinity : step.atMs;
+        if (split) break;
       }
       pending = undefined;
       if (!take(step)) return;
