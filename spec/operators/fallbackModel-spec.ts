@@ -256,6 +256,11 @@ describe('fallbackModel', () => {
       expect(asked).to.deep.equal(['m1', 'm2']);
     });
 
+    it('knows the first model by the frame where its failure names another', () => {
+      const error = failed('overloaded', { model: 'm1-deployment' });
+      expect(run(['m1', 'm2'], { m1: { error } }).asked).to.deep.equal(['m1', 'm2']);
+    });
+
     it('asks no model twice where chains are nested', () => {
       const asked: string[] = [];
       const plain = (model: string): Observable<string> =>
@@ -394,6 +399,19 @@ describe('fallbackModel', () => {
   });
 
   const anyModel = (model: string): Observable<string> => of(model);
+
+  it('does not try a silent provider again while an outer chain has another model', () => {
+    const asked: string[] = [];
+    const ask = (model: string): Observable<string> =>
+      defer(() => {
+        asked.push(model);
+        return throwError(() => failed('timeout', { while: 'first_content', model }));
+      }).pipe(retryWithJitter<string>({ attempts: 2, model, runtime }));
+    const inner = (model: string) => ask(model).pipe(fallbackModel([], ask, { runtime }));
+    recording(inner('m1').pipe(fallbackModel(['m2'], inner, { runtime })));
+    runtime.run();
+    expect(asked).to.deep.equal(['m1', 'm2', 'm2']);
+  });
 
   for (const [name, work, message] of [
     [

@@ -177,10 +177,25 @@ describe('midStream', () => {
       }
     });
 
+    it('starts over at once after a refusal, whatever that says of waiting', () => {
+      const hinted = { error: failed('bad_request', { status: 400, retryAfterMs: 70_000 }) };
+      const { script, seen } = run({}, broken('Once'), hinted, { values: ['New'] });
+      expect(shown(seen.values)).to.equal('Once<connection m1>New');
+      expect(script.startsMs[2]).to.equal(100);
+    });
+
+    it('starts over where it is not known how far the answer got', () => {
+      const lost = { values: [' upon'], error: failed('connection') };
+      const { asked, seen } = run({}, broken('Once'), lost, { values: ['New'] });
+      expect(asked).to.deep.equal(['Once']);
+      expect(shown(seen.values)).to.equal('Once upon<connection ?>New');
+    });
+
     const call = { index: 0, id: 'c1', type: 'function', name: 'f', arguments: '{"a"' };
     for (const [name, more] of [
       ['with an open tool call', { toolCalls: [call] }],
       ['with a refusal', { refusal: 'I cannot' }],
+      ['that was finished', { finishReason: 'stop' }],
       ['of several choices', { choices: [partial('a').choices[0]!, partial('b').choices[0]!] }],
     ] as const) {
       it(`starts an answer over ${name}`, () => {
@@ -243,6 +258,17 @@ describe('midStream', () => {
       expect(shown(seen.values)).to.equal('Once upon');
       expect(seen.error?.code).to.equal('connection');
       expect(seen.error?.partial?.text).to.equal('Once upon');
+    });
+
+    it('looks for no other model where it fails anyway', () => {
+      const events: SluiceEvent[] = [];
+      const tooSmall = {
+        promptTokens: 9,
+        maxPromptTokens: { m2: 1 },
+        onEvent: (event: SluiceEvent) => events.push(event),
+      };
+      expect(run(tooSmall, broken('On'), { m2: [] }).seen.error?.code).to.equal('connection');
+      expect(events).to.deep.equal([]);
     });
 
     it('starts over with the next model behind a marker', () => {

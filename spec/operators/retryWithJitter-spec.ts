@@ -406,6 +406,12 @@ describe('retryWithJitter', () => {
       expect(budget.withdraw(1)).to.be.true;
     });
 
+    it('earns by an answer without values', () => {
+      const budget = createRetryBudget({ ratio: 1, minPerSecond: 0 }, runtime);
+      run({ budget }, {});
+      expect(budget.withdraw(1)).to.be.true;
+    });
+
     it('earns nothing by an attempt that was refused before it was sent', () => {
       const budget = createRetryBudget({ ratio: 1, minPerSecond: 0 }, runtime);
       run({ budget }, { error: failed('circuit_open') });

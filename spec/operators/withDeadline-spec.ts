@@ -148,6 +148,11 @@ describe('withDeadline', () => {
         scope.dispatched(0);
       });
       expect(stageAt(passed)).to.equal('headers');
+      const leftAGate = telling((scope) => {
+        scope.gateClosed();
+        scope.dispatched(0);
+      });
+      expect(stageAt(leftAGate)).to.equal('headers');
       const answered = telling((scope) => {
         scope.dispatched(0);
         scope.responded(200);
