@@ -29,6 +29,8 @@ async function demo(args: readonly string[], { live, interruptAt }: Watched = {}
   return { code: await runCli(['demo', ...args], terminal), printed, written, complained };
 }
 
+const CLEAR_LINE = '\r\u001b[2K';
+
 const quick = ['--calls', '20', '--rpm', '1200', '--burst', '4'];
 
 /** The cells of one row of the table: the bare SDK, and Sluice. */
@@ -77,7 +79,7 @@ describe('sluice demo', function () {
     const { written } = await demo(quick, { live: { columns: 20 } });
     const progress = written.filter((text) => text.startsWith('\r'));
     expect(progress.length).to.be.greaterThan(4);
-    for (const text of progress) expect(text.replace(/^\r\u001b\[2K/, '').length).to.be.below(20);
+    for (const text of progress) expect(text.slice(CLEAR_LINE.length).length).to.be.below(20);
   });
 
   it('ends at once and without a table when interrupted', async () => {
