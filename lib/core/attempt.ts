@@ -27,7 +27,13 @@ export type WireEvent =
   /** A keep-alive: proves the connection, not progress. */
   | { readonly kind: 'comment' }
   /** A parsed JSON body: one event of a stream, or the whole answer. `event` is the SSE event name, if one was given. */
-  | { readonly kind: 'data'; readonly value: unknown; readonly event: string | undefined }
+  | {
+      readonly kind: 'data';
+      readonly value: unknown;
+      readonly event: string | undefined;
+      /** Characters on the wire, where they were counted. Bounds what is held back. */
+      readonly size?: number;
+    }
   /** The literal `[DONE]`. */
   | { readonly kind: 'done' };
 

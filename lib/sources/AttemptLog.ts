@@ -1,0 +1,140 @@
+import type { Answer } from '../core/answer.ts';
+import type { WireEvent } from '../core/attempt.ts';
+import { CallScope, currentScope } from '../core/CallScope.ts';
+import type { SluiceError } from '../core/errors.ts';
+import type { AttemptRecord } from '../core/errors.ts';
+import type { Usage } from '../core/hints.ts';
+import type { AttemptSettings } from './AttemptOptions.ts';
+
+/** What an attempt came to, in so far as it is known. */
+export interface AttemptFindings {
+  readonly usage: Usage | undefined;
+  readonly responseModel: string | undefined;
+  readonly finishReasons: readonly string[];
+}
+
+const NOTHING_FOUND: AttemptFindings = { usage: undefined, responseModel: undefined, finishReasons: [] };
+
+/**
+ * Tells the scope and the listeners of one attempt what happens to it, and keeps its record. Make it while being
+ * subscribed: it takes the frame that the subscription runs in.
+ */
+export class AttemptLog {
+  /** The frame to subscribe and send in. */
+  readonly scope: CallScope;
+  readonly model: string | undefined;
+  readonly #settings: AttemptSettings;
+  #sentAtMs: number | undefined;
+  #status: number | undefined;
+  #requestId: string | undefined;
+  #committed = false;
+  #ended = false;
+
+  constructor(settings: AttemptSettings, model: string | undefined, onDispatched?: (atMs: number) => void) {
+    const outer = currentScope() ?? CallScope.start(settings.runtime);
+    // A plain re-subscription, such as that of RxJS's own `retry`, comes in the frame of the attempt before it.
+    const numbered = outer.call.dispatched < outer.attempt ? outer : outer.forNextAttempt();
+    this.#settings = settings;
+    this.model = model ?? numbered.model;
+    this.scope = numbered.with({
+      model,
+      onEvent: settings.onEvent,
+      sink: {
+        dispatched: (atMs) => {
+          if (this.#sentAtMs !== undefined) return;
+          this.#sentAtMs = atMs;
+          this.scope.report(atMs, { type: 'attempt.started' });
+          onDispatched?.(atMs);
+        },
+      },
+    });
+  }
+
+  get status(): number | undefined {
+    return this.#status;
+  }
+  get requestId(): string | undefined {
+    return this.#requestId;
+  }
+  get #nowMs(): number {
+    return this.#settings.runtime.clock.now();
+  }
+
+  head({ status, requestId, hints }: WireEvent & { kind: 'head' }): void {
+    this.#status = status;
+    this.#requestId = requestId;
+    this.scope.responded(status);
+    if (hints === undefined) return;
+    this.scope.hints(hints);
+    this.scope.report(this.#nowMs, { type: 'hints', hints, status });
+    try {
+      this.#settings.onHints?.(hints);
+    } catch {
+      // It only observes.
+    }
+  }
+
+  committed(): void {
+    if (this.#committed) return;
+    this.#committed = true;
+    const nowMs = this.#nowMs;
+    this.scope.report(nowMs, { type: 'committed', firstContentMs: nowMs - (this.#sentAtMs ?? nowMs) });
+  }
+
+  succeeded(findings: AttemptFindings = NOTHING_FOUND): void {
+    this.#end('success', undefined, findings);
+  }
+
+  /** The caller left. */
+  dropped(findings: AttemptFindings = NOTHING_FOUND): void {
+    this.#end('dropped', undefined, findings);
+  }
+
+  /** Returns the error as the consumer gets it: with the attempt, and with all that failed before it. */
+  failed(error: SluiceError, findings: AttemptFindings = NOTHING_FOUND, partial?: Answer): SluiceError {
+    const { scope, model } = this;
+    const sent = this.#sentAtMs !== undefined;
+    const { status } = error;
+    const requestId = error.requestId ?? this.#requestId;
+    if (sent) {
+      const record: AttemptRecord = {
+        attempt: scope.attempt,
+        model,
+        code: error.code,
+        status,
+        requestId,
+        retryAfterMs: error.retryAfterMs,
+        durationMs: this.#nowMs - (this.#sentAtMs as number),
+      };
+      scope.call.failed.push(record);
+    }
+    this.#end('failure', error, findings);
+    return error.with({
+      requestId,
+      model: error.model ?? model,
+      attempt: sent ? scope.attempt : undefined,
+      attempts: [...scope.call.failed],
+      partial: error.partial ?? partial,
+    });
+  }
+
+  #end(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined, findings: AttemptFindings): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { usage, responseModel, finishReasons } = findings;
+    if (this.#sentAtMs === undefined) return;
+    if (usage !== undefined) this.scope.usage(usage);
+    const nowMs = this.#nowMs;
+    this.scope.report(nowMs, {
+      type: 'attempt.ended',
+      outcome,
+      code: error?.code,
+      status: error?.status ?? this.#status,
+      requestId: error?.requestId ?? this.#requestId,
+      durationMs: nowMs - this.#sentAtMs,
+      usage,
+      responseModel,
+      finishReasons,
+    });
+  }
+}

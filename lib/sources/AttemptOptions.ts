@@ -1,0 +1,150 @@
+import type { Demand } from '../core/attempt.ts';
+import { positiveOrInfinity, wholeNumber, zeroOrInfinity } from '../core/checks.ts';
+import type { UpstreamErrorCode } from '../core/errors.ts';
+import { invalidOption } from '../core/errors.ts';
+import type { EventListener } from '../core/events.ts';
+import type { RateLimitHints } from '../core/hints.ts';
+import { systemRuntime } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { SSE_DEFAULTS } from '../wire/SseDecoder.ts';
+
+/**
+ * How long each stage of an attempt may take, in milliseconds. `Infinity` switches a limit off. Defaults:
+ * {@link STAGE_TIMER_DEFAULTS}.
+ */
+export interface StageTimeouts {
+  /** From dispatch to the head of the answer. */
+  readonly headersMs?: number | undefined;
+  /** From dispatch to the first content. Default: the table's value, or half of what is left to the deadline if less. */
+  readonly firstContentMs?: number | undefined;
+  /** Between two pieces of progress, from the first content on. */
+  readonly idleMs?: number | undefined;
+  /** From the last finish reason to usage, `[DONE]` or the end. Running out is no failure. */
+  readonly tailMs?: number | undefined;
+  /** From dispatch to the whole of an answer that is not streamed. Default: the deadline, or else the table's value. */
+  readonly responseMs?: number | undefined;
+}
+
+/** What a failure looked like. It stays in this process: `body` and `header` may hold private data. */
+export interface FailureFacts {
+  /** The class that the library would give it. */
+  readonly code: UpstreamErrorCode;
+  readonly status: number | undefined;
+  readonly providerCode: string | undefined;
+  readonly providerType: string | undefined;
+  /** Short and redacted. */
+  readonly message: string;
+  /** A header of the failed answer, by name in any case. */
+  header(name: string): string | undefined;
+  /** Body of the failed answer as text, at most 64 KiB of it; `undefined` where no answer came or it was a stream. */
+  readonly body: string | undefined;
+}
+
+export interface FailureVerdict {
+  readonly code?: UpstreamErrorCode | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly retryable?: boolean | undefined;
+}
+
+/** Asked first about each failure of an attempt. `undefined`: the library decides. One that throws is not heard. */
+export type ClassifyFailure = (facts: FailureFacts) => UpstreamErrorCode | FailureVerdict | undefined;
+
+/** Options of every source. */
+export interface AttemptOptions {
+  readonly timeouts?: StageTimeouts | undefined;
+  /** Added to the request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly classify?: ClassifyFailure | undefined;
+  /** Observes what the provider said about limits and waiting. One that throws is ignored. */
+  readonly onHints?: ((hints: RateLimitHints) => void) | undefined;
+  readonly onEvent?: EventListener | undefined;
+  /** Paces the reading of the body. `ready()` must not reject; if it does, reading goes on. */
+  readonly demand?: Demand | undefined;
+  /** Asks for token usage at the end of a chat stream. `false` for providers that refuse `stream_options`. Default: true. */
+  readonly includeUsage?: boolean | undefined;
+  /** Largest event of a stream, in bytes. A larger one is `upstream_body_invalid`. */
+  readonly maxEventBytes?: number | undefined;
+  /** Most chunks without content that are held back; more are let through, and a failure after them is mid-stream. */
+  readonly maxHeldChunks?: number | undefined;
+  /** Most that held chunks may measure together, in characters on the wire. */
+  readonly maxHeldBytes?: number | undefined;
+  readonly runtime?: Runtime | undefined;
+}
+
+/** Defaults of {@link StageTimeouts}, in milliseconds. */
+export const STAGE_TIMER_DEFAULTS: Required<{ readonly [K in keyof StageTimeouts]: number }> = Object.freeze({
+  headersMs: 10_000,
+  firstContentMs: 30_000,
+  idleMs: 30_000,
+  tailMs: 1_000,
+  responseMs: 600_000,
+});
+
+/** Defaults of the other {@link AttemptOptions}. */
+export const SOURCE_DEFAULTS: {
+  readonly includeUsage: boolean;
+  readonly maxEventBytes: number;
+  readonly maxHeldChunks: number;
+  readonly maxHeldBytes: number;
+} = Object.freeze({
+  includeUsage: true,
+  maxEventBytes: SSE_DEFAULTS.maxEventBytes,
+  maxHeldChunks: 1_000,
+  maxHeldBytes: 4 * 1024 * 1024,
+});
+
+/** {@link AttemptOptions} after checks, with every default but those that depend on the deadline. */
+export interface AttemptSettings {
+  readonly timeouts: {
+    readonly headersMs: number;
+    readonly firstContentMs: number | undefined;
+    readonly idleMs: number;
+    readonly tailMs: number;
+    readonly responseMs: number | undefined;
+  };
+  readonly headers: Readonly<Record<string, string>>;
+  readonly classify: ClassifyFailure | undefined;
+  readonly onHints: ((hints: RateLimitHints) => void) | undefined;
+  readonly onEvent: EventListener | undefined;
+  readonly demand: Demand | undefined;
+  readonly includeUsage: boolean;
+  readonly maxEventBytes: number;
+  readonly maxHeldChunks: number;
+  readonly maxHeldBytes: number;
+  readonly runtime: Runtime;
+}
+
+/** @throws SluiceError `invalid_option` for an option out of its range. */
+export function attemptSettings(options: AttemptOptions): AttemptSettings {
+  const { timeouts = {} } = options;
+  const stage = (name: 'headersMs' | 'idleMs'): number =>
+    positiveOrInfinity(`timeouts.${name}`, timeouts[name] ?? STAGE_TIMER_DEFAULTS[name]);
+  const optional = (name: 'firstContentMs' | 'responseMs'): number | undefined => {
+    const limitMs = timeouts[name];
+    return limitMs === undefined ? undefined : positiveOrInfinity(`timeouts.${name}`, limitMs);
+  };
+  return {
+    timeouts: {
+      headersMs: stage('headersMs'),
+      firstContentMs: optional('firstContentMs'),
+      idleMs: stage('idleMs'),
+      tailMs: zeroOrInfinity('timeouts.tailMs', timeouts.tailMs ?? STAGE_TIMER_DEFAULTS.tailMs),
+      responseMs: optional('responseMs'),
+    },
+    headers: options.headers ?? {},
+    classify: callback('classify', options.classify),
+    onHints: callback('onHints', options.onHints),
+    onEvent: callback('onEvent', options.onEvent),
+    demand: options.demand,
+    includeUsage: options.includeUsage ?? SOURCE_DEFAULTS.includeUsage,
+    maxEventBytes: wholeNumber('maxEventBytes', options.maxEventBytes ?? SOURCE_DEFAULTS.maxEventBytes),
+    maxHeldChunks: wholeNumber('maxHeldChunks', options.maxHeldChunks ?? SOURCE_DEFAULTS.maxHeldChunks),
+    maxHeldBytes: wholeNumber('maxHeldBytes', options.maxHeldBytes ?? SOURCE_DEFAULTS.maxHeldBytes),
+    runtime: options.runtime ?? systemRuntime,
+  };
+}
+
+function callback<F>(option: string, value: F | undefined): F | undefined {
+  if (value === undefined || typeof value === 'function') return value;
+  throw invalidOption(option, 'a function', value);
+}

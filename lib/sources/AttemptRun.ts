@@ -1,0 +1,191 @@
+import type { Observable, Subscriber, Subscription } from 'rxjs';
+import type { Attempt, WireEvent } from '../core/attempt.ts';
+import { currentScope, deliverIn, runInScope } from '../core/CallScope.ts';
+import type { SluiceError } from '../core/errors.ts';
+import { isSluiceError } from '../core/errors.ts';
+import type { ChunkReader } from '../wire/ChunkReader.ts';
+import { AttemptLog } from './AttemptLog.ts';
+import type { AttemptSettings } from './AttemptOptions.ts';
+import { chunkReader } from './chunkReader.ts';
+import type { AttemptCall } from './chunkReader.ts';
+import { isProgress, isUsageReport } from './chunkFacts.ts';
+import { classifyFailure } from './classifyFailure.ts';
+import { cutError, deadlinePassed, endedEarly, thrownError } from './failures.ts';
+import { HeldChunks } from './HeldChunks.ts';
+import { requestBody } from './requestBody.ts';
+import { stageLimits } from './stageLimits.ts';
+import type { StageCut } from './StageTimers.ts';
+import { StageWatch } from './StageWatch.ts';
+
+/** One subscription to an attempt: observes its wire events, and passes on chunks and one end. */
+export class AttemptRun<T> {
+  readonly #call: AttemptCall;
+  readonly #settings: AttemptSettings;
+  readonly #log: AttemptLog;
+  readonly #watch: StageWatch;
+  readonly #held: HeldChunks<T>;
+  readonly #out: { next(value: T): void; error(error: unknown): void; complete(): void };
+  #reader: ChunkReader | undefined;
+  #upstream: Subscription | undefined;
+  #hideUsage = false;
+  #committed = false;
+  /** The last finish reason was seen: whatever fails from here on, the answer is whole. */
+  #finished = false;
+  over = false;
+
+  /** Make it while being subscribed. */
+  constructor(subscriber: Subscriber<T>, call: AttemptCall, settings: AttemptSettings) {
+    const { model } = call.request;
+    this.#call = call;
+    this.#settings = settings;
+    this.#out = deliverIn(currentScope(), subscriber);
+    this.#log = new AttemptLog(settings, typeof model === 'string' ? model : undefined, (atMs) =>
+      this.#watch.dispatched(atMs),
+    );
+    const { runtime } = settings;
+    const limits = stageLimits(settings, this.#log.scope.deadlineAtMs, runtime.clock.now());
+    this.#watch = new StageWatch(limits, call.stream, runtime, (cut) => this.#cut(cut));
+    this.#held = new HeldChunks(settings.maxHeldChunks, settings.maxHeldBytes);
+  }
+
+  get #wallNowMs(): number {
+    return this.#settings.runtime.clock.wallNow();
+  }
+
+  start(open: (attempt: Attempt) => Observable<WireEvent>): void {
+    const { api, stream } = this.#call;
+    const { headers, includeUsage, runtime } = this.#settings;
+    const { scope } = this.#log;
+    const demand = this.#watch.pausing(this.#settings.demand ?? scope.demand);
+    if (runtime.clock.now() >= scope.deadlineAtMs) return this.#fail(deadlinePassed('entry'));
+    try {
+      const { body, hideUsage } = requestBody(this.#call, includeUsage);
+      this.#hideUsage = hideUsage;
+      const attempt = { api, request: body, headers, stream, demand };
+      this.#upstream = runInScope(scope, () => open(attempt).subscribe(this));
+    } catch (thrown) {
+      this.error(thrown);
+    }
+    if (this.over) this.#upstream?.unsubscribe();
+  }
+
+  /** The consumer is gone, or has had its end. */
+  leave(): void {
+    if (this.over) return;
+    this.#stop();
+    this.#log.dropped(this.#reader);
+    this.#upstream?.unsubscribe();
+  }
+
+  next(event: WireEvent): void {
+    if (this.over) return;
+    try {
+      switch (event.kind) {
+        case 'data':
+          return this.#data(event.value as T, event.event, event.size);
+        case 'head':
+          return this.#head(event);
+        case 'done':
+          this.#answer.readDone();
+          return this.complete();
+        case 'comment':
+      }
+    } catch (thrown) {
+      // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
+      this.error(thrown);
+    }
+  }
+
+  error(thrown: unknown): void {
+    if (this.over) return;
+    if (this.#finished) return this.#succeed();
+    this.#fail(isSluiceError(thrown) ? thrown : thrownError(thrown, this.#log, this.#wallNowMs));
+  }
+
+  complete(): void {
+    if (this.over) return;
+    // A whole answer is as complete as it can be, with or without a finish reason.
+    if (!this.#call.stream) this.#reader?.readDone();
+    if (this.#reader?.complete) this.#succeed();
+    else this.#fail(endedEarly(this.#call.stream, this.#log, this.#wallNowMs));
+  }
+
+  /** Made late, as its errors name the head of the answer. */
+  get #answer(): ChunkReader {
+    return (this.#reader ??= chunkReader(this.#call, this.#log));
+  }
+
+  #head(head: WireEvent & { kind: 'head' }): void {
+    this.#log.head(head);
+    this.#watch.headed();
+  }
+
+  #data(value: T, event: string | undefined, size: number | undefined): void {
+    const verdict = this.#answer.read(value, event);
+    if (typeof verdict !== 'string') return this.#finished ? this.#succeed() : this.#fail(verdict);
+    if (verdict === 'content') this.#content();
+    else if (this.#committed && isProgress(this.#call.api, value)) this.#watch.progress();
+    if (!(this.#hideUsage && isUsageReport(value))) this.#emit(value, size);
+    this.#advance();
+  }
+
+  #content(): void {
+    if (this.#committed) return this.#watch.progress();
+    this.#committed = true;
+    this.#watch.firstContent();
+    this.#log.committed();
+    this.#release();
+  }
+
+  #emit(value: T, size: number | undefined): void {
+    if (this.over) return;
+    if (!this.#held.holding) this.#out.next(value);
+    else if (!this.#held.push(value, size)) this.#release();
+  }
+
+  /** Emits what is held, as far as the consumer wants it. */
+  #release(): void {
+    for (const chunk of this.#held.take()) {
+      if (this.over) return;
+      this.#out.next(chunk);
+    }
+  }
+
+  #advance(): void {
+    if (this.over || this.#reader === undefined) return;
+    const { state } = this.#reader;
+    if (state === 'ended') return this.#succeed();
+    if (state === 'open' || this.#finished) return;
+    this.#finished = true;
+    this.#watch.finished();
+  }
+
+  #succeed(): void {
+    this.#release();
+    if (this.over) return;
+    this.#stop();
+    this.#log.succeeded(this.#reader);
+    this.#upstream?.unsubscribe();
+    this.#out.complete();
+  }
+
+  #fail(error: SluiceError): void {
+    this.#stop();
+    const reader = this.#reader;
+    const partial = reader === undefined || reader.empty || !this.#call.stream ? undefined : reader.partial();
+    const failure = this.#log.failed(classifyFailure(this.#settings.classify, error), reader, partial);
+    this.#upstream?.unsubscribe();
+    this.#out.error(failure);
+  }
+
+  /** The transport is left only after the log: it may say at once that it is closed, and that comes last. */
+  #stop(): void {
+    this.over = true;
+    this.#watch.stop();
+  }
+
+  #cut(cut: StageCut): void {
+    if (cut.kind === 'tail') this.#succeed();
+    else this.#fail(cutError(cut, this.#log));
+  }
+}

@@ -1,0 +1,95 @@
+import type { Demand } from '../core/attempt.ts';
+import { startTimer } from '../core/runtime.ts';
+import type { Cancel, Runtime } from '../core/runtime.ts';
+import { StageTimers } from './StageTimers.ts';
+import type { StageCut, StageLimits } from './StageTimers.ts';
+
+/**
+ * Runs {@link StageTimers} on one timer. It is armed anew only for an earlier instant; that a limit has moved back is
+ * found when it fires, so progress costs no timer.
+ */
+export class StageWatch {
+  readonly #timers: StageTimers;
+  readonly #runtime: Runtime;
+  readonly #onCut: (cut: StageCut) => void;
+  #stopTimer: Cancel | undefined;
+  #armedForMs = Infinity;
+  #stopped = false;
+
+  constructor(limits: StageLimits, streamed: boolean, runtime: Runtime, onCut: (cut: StageCut) => void) {
+    this.#timers = new StageTimers(limits, streamed);
+    this.#runtime = runtime;
+    this.#onCut = onCut;
+  }
+
+  dispatched(atMs: number): void {
+    this.#timers.dispatched(atMs);
+    this.#arm();
+  }
+
+  headed(): void {
+    this.#timers.headed();
+  }
+
+  streams(): void {
+    this.#timers.streams();
+    this.#arm();
+  }
+
+  firstContent(): void {
+    this.progress();
+    this.#arm();
+  }
+
+  progress(): void {
+    this.#timers.progress(this.#runtime.clock.now());
+  }
+
+  finished(): void {
+    this.#timers.finished(this.#runtime.clock.now());
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stopTimer?.();
+  }
+
+  /** The consumer's pace, with the limits standing still while it is awaited. */
+  pausing(demand: Demand | undefined): Demand | undefined {
+    if (demand === undefined) return undefined;
+    const resume = (): void => {
+      this.#timers.resume(this.#runtime.clock.now());
+      this.#arm();
+    };
+    return {
+      ready: () => {
+        const wait = readiness(demand);
+        if (wait === undefined) return undefined;
+        this.#timers.pause(this.#runtime.clock.now());
+        return wait.then(resume, resume);
+      },
+    };
+  }
+
+  #arm(): void {
+    const dueAtMs = this.#timers.dueAtMs();
+    if (this.#stopped || dueAtMs >= this.#armedForMs) return;
+    this.#stopTimer?.();
+    this.#armedForMs = dueAtMs;
+    this.#stopTimer = startTimer(this.#runtime, Math.ceil(dueAtMs - this.#runtime.clock.now()), () => {
+      this.#armedForMs = Infinity;
+      if (this.#timers.dueAtMs() > this.#runtime.clock.now()) this.#arm();
+      else this.#onCut(this.#timers.cut());
+    });
+  }
+}
+
+/** A pace that fails is none: reading goes on. */
+function readiness(demand: Demand): Promise<void> | undefined {
+  try {
+    return demand.ready();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import type { Runtime } from '../core/runtime.ts';
+import { readBounded } from './readBounded.ts';
+
+/** An answer with an error status, as it came. */
+export interface CapturedFailure {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+/** Takes the failed answer of one request. */
+export interface FailureSlot {
+  readonly runtime: Runtime;
+  captured: CapturedFailure | undefined;
+}
+
+/** Most that is read of the body of a failed answer, and how long that may take. */
+const MAX_BODY_BYTES = 64 * 1024;
+const MAX_BODY_MS = 1_000;
+
+const SLOT: unique symbol = Symbol('sluice.failureSlot') as never;
+const capturing = new WeakSet<object>();
+
+type Fetch = (url: unknown, init?: RequestInit & { [SLOT]?: FailureSlot }) => Promise<Response>;
+
+/**
+ * Makes `client` hand failed answers to the slot of their request. The SDK reads an error body to its end, however long
+ * that takes, and keeps of it only what its own error class holds; here the read is bounded and the whole answer known.
+ * The client's `fetch` is wrapped in place, once; requests without a slot go through it untouched. A client that does
+ * not allow it keeps working: its failures are then classified from what the SDK throws.
+ *
+ * Returns what to pass to the SDK as `fetchOptions`.
+ */
+export function captureFailures(client: object, slot: FailureSlot): Record<PropertyKey, unknown> {
+  const holder = client as { fetch?: Fetch };
+  const send = holder.fetch;
+  if (typeof send !== 'function') return {};
+  if (!capturing.has(send)) {
+    const wrapped = wrap(send);
+    try {
+      holder.fetch = wrapped;
+    } catch {
+      return {};
+    }
+  }
+  return { [SLOT]: slot };
+}
+
+function wrap(send: Fetch): Fetch {
+  const wrapped: Fetch = async (url, init) => {
+    const response = await send(url, init);
+    const slot = init?.[SLOT];
+    // Below 400 there is no error body, and a `Response` cannot be made with every such status.
+    if (slot === undefined || response.status < 400) return response;
+    const { status, statusText, headers } = response;
+    const body = await readBounded(response.body, MAX_BODY_BYTES, MAX_BODY_MS, slot.runtime);
+    slot.captured = { status, headers, body };
+    return new Response(body, { status, statusText, headers });
+  };
+  capturing.add(wrapped);
+  return wrapped;
+}

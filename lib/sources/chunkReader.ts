@@ -1,0 +1,31 @@
+import type { Attempt } from '../core/attempt.ts';
+import type { ChunkReader, ReaderContext } from '../wire/ChunkReader.ts';
+import { ChatReader } from '../wire/ChatReader.ts';
+import { ResponsesReader } from '../wire/ResponsesReader.ts';
+
+/** What to ask, and by which API. */
+export interface AttemptCall {
+  readonly api: Attempt['api'];
+  /** The body, as the caller wrote it. */
+  readonly request: Readonly<Record<string, unknown>>;
+  readonly stream: boolean;
+}
+
+/** Reads the answer to `call`. */
+export function chunkReader(
+  call: AttemptCall,
+  about: {
+    readonly model: string | undefined;
+    readonly status: number | undefined;
+    readonly requestId: string | undefined;
+  },
+): ChunkReader {
+  const { n } = call.request;
+  const context: ReaderContext = {
+    model: about.model,
+    status: about.status ?? 200,
+    requestId: about.requestId,
+    choices: typeof n === 'number' && n >= 1 ? n : 1,
+  };
+  return call.api === 'chat' ? new ChatReader(context) : new ResponsesReader(context);
+}
