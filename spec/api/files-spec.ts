@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { docBlocks } from '../../.ci/docBlocks.ts';
 import { root } from '../../.ci/entryPoints.ts';
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -55,18 +54,6 @@ describe('files', () => {
       for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
         expect(version, `${name} in ${file}`).to.match(/^(npm:[^@]+@)?\d+\.\d+\.\d+$/);
       }
-    }
-  });
-});
-
-describe('docBlocks', () => {
-  it('finds the blocks of doc comments with the lines they stand on', () => {
-    const file = 'lib/core/seededRandom.ts';
-    const found = docBlocks(root).filter((block) => block.file === file);
-    expect(found).to.not.have.length(0);
-    for (const { line, code } of found) {
-      const [firstLine = ''] = code.split('\n');
-      expect(read(file).split('\n')[line - 1]).to.equal(` * ${firstLine}`);
     }
   });
 });
