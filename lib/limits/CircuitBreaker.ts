@@ -105,7 +105,7 @@ export class CircuitBreaker {
     this.#inFlight--;
     this.#probes.delete(ticket);
     const verdict = judge(outcome, this.#options.countRateLimited);
-    if (verdict === 'neutral') this.#credit = Math.min(1, this.#credit + 1);
+    if (verdict === 'neutral') this.#credit++;
     else if (this.#state === 'half_open') this.#judgeProbe(verdict, nowMs, changes);
     else this.#count(verdict, nowMs, changes);
     return changes;
@@ -152,7 +152,8 @@ export class CircuitBreaker {
     if (this.#state === 'open') return false;
     const { halfOpenShare, halfOpenMaxProbes, rampMs } = this.#options;
     const ramped = this.#state === 'ramping' ? (nowMs - this.#closedAtMs) / rampMs : 0;
-    this.#credit = Math.min(1, this.#credit + halfOpenShare + (1 - halfOpenShare) * ramped);
+    // What was refused for want of a place is not saved up; what is left over from a share is.
+    this.#credit = Math.min(1, this.#credit) + halfOpenShare + (1 - halfOpenShare) * ramped;
     // Ten tenths fall short of one by a rounding error.
     const earned = this.#credit > 1 - 1e-9 && this.#probes.size < halfOpenMaxProbes;
     if (!earned && this.#inFlight > 0) return false;

@@ -1,0 +1,65 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { SlidingSums } from '../../lib/limits/SlidingSums.ts';
+
+describe('SlidingSums', () => {
+  it('adds up what came within the window', () => {
+    const sums = new SlidingSums(100);
+    sums.add(0, 1, 10);
+    sums.add(50, 2, 20);
+
+    expect(sums.first(60)).to.equal(3);
+    expect(sums.second(60)).to.equal(30);
+  });
+
+  it('forgets step by step', () => {
+    const sums = new SlidingSums(100);
+    sums.add(0, 1, 0);
+    sums.add(50, 2, 0);
+
+    expect(sums.first(99)).to.equal(3);
+    expect(sums.first(100)).to.equal(2);
+    expect(sums.first(150)).to.equal(0);
+  });
+
+  it('is empty after a gap as long as the window, and after a longer one', () => {
+    const sums = new SlidingSums(100);
+    sums.add(5, 1, 1);
+    sums.add(105, 1, 1);
+    expect(sums.first(105)).to.equal(1);
+
+    expect(sums.first(3_600_000)).to.equal(0);
+    expect(sums.second(3_600_000)).to.equal(0);
+  });
+
+  it('works where the clock starts below zero', () => {
+    const sums = new SlidingSums(100);
+    sums.add(-1000, 1, 0);
+    sums.add(-950, 1, 0);
+
+    expect(sums.first(-950)).to.equal(2);
+    expect(sums.first(0)).to.equal(0);
+  });
+
+  it('counts what is younger than nine tenths of the window, and nothing older than the window', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ afterMs: fc.nat({ max: 60 }), amount: fc.nat({ max: 9 }) }), { maxLength: 40 }),
+        (steps) => {
+          const sums = new SlidingSums(100);
+          const added: { atMs: number; amount: number }[] = [];
+          let nowMs = 0;
+          for (const { afterMs, amount } of steps) {
+            nowMs += afterMs;
+            sums.add(nowMs, amount, 0);
+            added.push({ atMs: nowMs, amount });
+            const within = (ageMs: number): number =>
+              added.reduce((sum, each) => (nowMs - each.atMs < ageMs ? sum + each.amount : sum), 0);
+            expect(sums.first(nowMs)).to.be.within(within(90), within(100));
+          }
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
