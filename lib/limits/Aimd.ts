@@ -31,7 +31,7 @@ export const AIMD_DEFAULTS = {
   decrease: 0.7,
   growEveryMs: 1000,
   maxOverMeasured: 1.2,
-  maxFirstContentMs: Infinity,
+  maxFirstContentMs: Infinity as number,
 } as const;
 
 /** What is remembered of an attempt while it runs. */
@@ -39,7 +39,8 @@ export interface AimdMark {
   readonly atMs: number;
   /** Cuts made before it started. */
   readonly cuts: number;
-  readonly reached: boolean;
+  /** Its number, counted over all attempts. */
+  readonly start: number;
 }
 
 export type AimdDecision =
@@ -71,7 +72,7 @@ const BELIEVED_FROM = 5;
  * holds the slots tells it of each start and end.
  *
  * - Each success earns one `limit`-th of a step, so one step is earned a round trip, and only if the limit was reached
- *   when the attempt started or ended.
+ *   while the attempt ran.
  * - A rejection (`rate_limited`, `overloaded`) cuts. An attempt that started before the last cut never cuts again, so one
  *   moment of congestion is one cut however many fail in it.
  * - Total duration is no signal: long answers are not congestion. Time to first content is, if `maxFirstContentMs` is set.
@@ -91,6 +92,9 @@ export class Aimd {
   #limit: number;
   #earned = 0;
   #cuts = 0;
+  #starts = 0;
+  /** Number of the last start that reached the limit as it is now. */
+  #reachedAtStart = 0;
   #changedAtMs = -Infinity;
   #firstStartAtMs = Infinity;
   #firstContentMs = 0;
@@ -123,7 +127,9 @@ export class Aimd {
   start(inFlight: number): AimdMark {
     const atMs = this.#clock.now();
     this.#firstStartAtMs = Math.min(this.#firstStartAtMs, atMs);
-    return { atMs, cuts: this.#cuts, reached: inFlight >= this.#limit };
+    const start = ++this.#starts;
+    if (inFlight >= this.#limit) this.#reachedAtStart = start;
+    return { atMs, cuts: this.#cuts, start };
   }
 
   /** An attempt has ended; `inFlight` still counts it. `firstContentMs` counts from dispatch. */
@@ -138,16 +144,14 @@ export class Aimd {
     this.#carried.add(nowMs, nowMs - mark.atMs, 0);
     if (mark.cuts !== this.#cuts) return kept('before_cut');
     if (firstContentMs !== undefined && this.#isSlow(firstContentMs)) return this.#cut(nowMs, 'first_content');
-    if (!mark.reached && inFlight < this.#limit) return kept('app_limited');
+    if (this.#reachedAtStart < mark.start && inFlight < this.#limit) return kept('app_limited');
     return this.#grow(nowMs);
   }
 
   /** Sets the limit from outside. @throws SluiceError `invalid_option` unless it is a whole number within `min` and `max` */
   adjust(limit: number): AimdDecision {
     const from = this.#limit;
-    this.#limit = this.#between('limit', limit);
-    this.#earned = 0;
-    this.#changedAtMs = this.#clock.now();
+    this.#set(this.#between('limit', limit), this.#clock.now());
     return { kind: 'changed', from, to: limit, reason: 'adjusted' };
   }
 
@@ -164,27 +168,31 @@ export class Aimd {
     if (nowMs - this.#changedAtMs < this.#growEveryMs) return kept('too_soon');
     // Rounded up: a limit below 5 would otherwise never get to its next step.
     if (this.#limit + 1 > Math.ceil(this.#maxOverMeasured * this.#measured(nowMs))) return kept('measured');
-    const from = this.#limit++;
-    this.#earned = 0;
-    this.#changedAtMs = nowMs;
+    const from = this.#limit;
+    this.#set(from + 1, nowMs);
     return { kind: 'changed', from, to: this.#limit, reason: 'success' };
   }
 
   #cut(nowMs: number, reason: 'rejected' | 'first_content'): AimdDecision {
     const from = this.#limit;
-    this.#limit = Math.max(this.#min, Math.floor(from * this.#decrease));
+    this.#set(Math.max(this.#min, Math.floor(from * this.#decrease)), nowMs);
     this.#cuts++;
-    this.#earned = 0;
-    this.#changedAtMs = nowMs;
     this.#firstContents = 0;
     return this.#limit === from ? kept('at_min') : { kind: 'changed', from, to: this.#limit, reason };
   }
 
+  #set(limit: number, nowMs: number): void {
+    this.#limit = limit;
+    this.#earned = 0;
+    this.#changedAtMs = nowMs;
+    this.#reachedAtStart = 0;
+  }
+
   /** Judges the moving average since the last cut, so that one slow attempt alone does not cut. */
   #isSlow(firstContentMs: number): boolean {
-    const weight = this.#firstContents === 0 ? 1 : SMOOTHING;
-    this.#firstContentMs += weight * (firstContentMs - this.#firstContentMs);
     this.#firstContents++;
+    const weight = Math.max(SMOOTHING, 1 / this.#firstContents);
+    this.#firstContentMs += weight * (firstContentMs - this.#firstContentMs);
     return this.#firstContents >= BELIEVED_FROM && this.#firstContentMs > this.#maxFirstContentMs;
   }
 

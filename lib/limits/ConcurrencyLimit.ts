@@ -20,7 +20,7 @@ export interface ConcurrencyLimitOptions extends AimdOptions {
   readonly maxWaitMs?: number | undefined;
 }
 
-export const CONCURRENCY_LIMIT_DEFAULTS = { maxWaiting: 10_000, maxWaitMs: Infinity } as const;
+export const CONCURRENCY_LIMIT_DEFAULTS = { maxWaiting: 10_000, maxWaitMs: Infinity as number } as const;
 
 /** One slot taken. Release it once. */
 export interface Slot {
@@ -188,7 +188,7 @@ export class ConcurrencyLimit<T> {
     this.#inFlight++;
     const nowMs = this.#clock.now();
     this.#firstStartAtMs = Math.min(this.#firstStartAtMs, nowMs);
-    const mark = this.#adaptive?.start(this.#inFlight) ?? { atMs: nowMs, cuts: 0, reached: false };
+    const mark = this.#adaptive?.start(this.#inFlight) ?? { atMs: nowMs, cuts: 0, start: 0 };
     return { mark, waitedMs, released: false };
   }
 
