@@ -13,7 +13,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
-// Writes dist/. Types are not checked here (`npm run check:types` does): installing must be quick and must not depend on
+// Writes dist/, also where this is imported for that. Types are not checked here (`npm run check:types` does): installing must be quick and must not depend on
 // it. With isolatedDeclarations the declarations come out whole all the same.
 
 const root = dirname(import.meta.dirname);

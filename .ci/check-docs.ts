@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
@@ -71,7 +71,7 @@ function printsOf(block: DocBlock): readonly string[] {
 }
 
 async function runAll(blocks: readonly DocBlock[]): Promise<void> {
-  execFileSync(process.execPath, [join(root, '.ci/build.ts')], { stdio: 'inherit' });
+  await import('./build.ts');
   // Within the package, so that its own name can be imported.
   const folder = join(root, 'temp/docs');
   rmSync(folder, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import './build.ts';
 import { root } from './entryPoints.ts';
 
 // Packs the package as it would be published and has publint and are-the-types-wrong look at it.
@@ -8,7 +9,6 @@ import { root } from './entryPoints.ts';
 const folder = join(root, 'temp/pack');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-execFileSync(process.execPath, [join(root, '.ci/build.ts')], { stdio: 'inherit' });
 const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
   cwd: root,
   encoding: 'utf8',
