@@ -82,7 +82,9 @@ function placesOf(outer: Fields): Fields[] {
   for (const place of [...places]) {
     add(place['innererror']);
     add(place['metadata']);
-    if (isFields(place['metadata'])) add(place['metadata']['raw']);
+    const raw = isFields(place['metadata']) ? unwrapBody(place['metadata']['raw']) : undefined;
+    if (isFields(raw)) add(raw['error']);
+    add(raw);
     if (Array.isArray(place['details'])) place['details'].slice(0, MOST_DETAILS).forEach(add);
     else add(place['details']);
   }

@@ -57,7 +57,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * import { estimateCost } from 'sluice';
  *
  * const request = { model: 'gpt-5.5', messages: [{ role: 'user', content: 'Hello there' }], max_tokens: 100 };
- * console.log(estimateCost(request).tokens); // => 111
+ * console.log(estimateCost(request).tokens); // => 110
  * ```
  */
 export function estimateCost(request: unknown, options: EstimateOptions = {}): CostEstimate {

@@ -126,7 +126,7 @@ function sinceEpoch(value: number, nowMs: number): number | undefined {
 
 /** Rounded up: a wait cut by part of a millisecond comes early. Float noise such as 1100.0000000000002 is not a part. */
 function bounded(ms: number): number {
-  return Math.min(MAX_HINT_MS, Math.max(0, Math.ceil(ms - 1e-6)));
+  return Math.min(MAX_HINT_MS, Math.max(0, Math.ceil(ms - 1e-7)));
 }
 
 function referenceMs(head: AnswerHead): number {

@@ -41,14 +41,14 @@ export function redactHtml(html: string): string {
 
 /** A name such as `insufficient_quota`; `undefined` where it could be something else, such as a key. */
 export function redactName(name: string | undefined): string | undefined {
-  if (name === undefined || !/^[A-Za-z][\w.\- ]{0,63}$|^\d{1,5}$/.test(name)) return undefined;
-  if (/^(?:sk|pk|rk|gsk|key|xai|csk|ghp|bearer|token|AIza|AKIA)[-_ ]?[\w-]{8,}/i.test(name) && /\d/.test(name))
-    return undefined;
-  // No name of an error has a number of many digits, or a long run of letters and digits mixed.
-  if (/\d{6,}/.test(name)) return undefined;
-  const mixed = /[A-Za-z0-9]{20,}/.exec(name)?.[0];
-  return mixed !== undefined && /\d/.test(mixed) ? undefined : name;
+  if (name === undefined || name.length > 64 || KEY_LIKE.test(name)) return undefined;
+  // Words and short numbers: names of errors have no words of letters and digits mixed, and keys have nothing else.
+  return name.split(/[_.\- ]/).every((part) => /^(?:[A-Za-z]+\d?|\d{1,5})?$/.test(part)) && /\w/.test(name)
+    ? name
+    : undefined;
 }
+
+const KEY_LIKE = /^(?:sk|pk|rk|gsk|key|xai|csk|ghp|bearer|token|secret)[-_ ](?=[\w-]*\d)/i;
 
 /** The `content-type` without its parameters; `undefined` where it is none. */
 export function redactContentType(value: string | undefined): string | undefined {
@@ -93,15 +93,17 @@ export function textOf(value: unknown, key: string): string | undefined {
 function showable(word: string): boolean {
   const core = word.replace(/^[("'`“‘[{<*:-]+|[)"'`”’\]}>.,;:!?*]+$/g, '');
   if (core === '') return word.length <= 3;
-  if (/^\$?\d{1,3}(?:,\d{3}){1,3}$|^\$?\d{1,9}(?:\.\d{1,9})?%?$/.test(core)) return true;
-  if (/^(?:\d{1,9}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|m|h|d|k|K|M|MB|KB)?){1,4}$/.test(core)) return true;
+  if (/^\$?\d{1,3}(?:,\d{3}){1,2}$|^\$?\d{1,8}(?:\.\d{1,9})?%?$|^\d{1,8}\/\d{1,8}$/.test(core)) return true;
+  if (/^(?:\d{1,8}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|m|h|d|k|K|M|MB|KB)){1,4}$/.test(core)) return true;
   if (/^(?:E[A-Z]{3,14}|EAI_AGAIN|(?:UND_)?ERR_[A-Z_]{3,40})$/.test(core)) return SYSTEM_CODE.test(core);
   if (core.length > 60) return false;
   if (VOCABULARY.has(core.toLowerCase())) return true;
   return core
     .replace(/(?:'s|’s|n't|n’t|'t|’t|'re|'ve)$/, '')
     .split(/[-/_=+&()]|(?<=[a-z])'/)
-    .every((part) => part === '' || /^\d{1,6}$/.test(part) || VOCABULARY.has(part.toLowerCase()));
+    .every(
+      (part) => part === '' || (/^\d{1,2}$/.test(part) && /[A-Za-z]/.test(core)) || VOCABULARY.has(part.toLowerCase()),
+    );
 }
 
 const SYSTEM_CODE =

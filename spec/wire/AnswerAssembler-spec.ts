@@ -1,0 +1,336 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { AnswerAssembler } from '../../lib/wire/AnswerAssembler.ts';
+
+const delta = (fields: object, index = 0): object => ({ choices: [{ index, delta: fields }] });
+const tools = (...pieces: readonly object[]): object => delta({ tool_calls: pieces });
+
+function assemble(...chunks: readonly object[]): AnswerAssembler {
+  const assembler = new AnswerAssembler();
+  for (const chunk of chunks) assembler.addChat(chunk);
+  return assembler;
+}
+
+const callsOf = (...chunks: readonly object[]): unknown =>
+  assemble(...chunks)
+    .snapshot()
+    .toolCalls.map(({ id, name, arguments: args }) => [id, name, args]);
+
+describe('AnswerAssembler', () => {
+  it('starts empty', () => {
+    expect(new AnswerAssembler().snapshot()).to.deep.equal({
+      text: '',
+      reasoning: '',
+      refusal: '',
+      toolCalls: [],
+      finishReason: null,
+      choices: [],
+      usage: undefined,
+      model: undefined,
+      restarts: 0,
+      empty: true,
+    });
+  });
+
+  it('puts text, reasoning, refusal, reason, usage and model together', () => {
+    const answer = assemble(
+      { model: 'm', choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] },
+      delta({ content: null, reasoning_content: 'th' }),
+      delta({ reasoning: 'ink' }),
+      delta({ content: 'Hel', reasoning_content: null }),
+      delta({ content: 'lo', refusal: 'no' }),
+      { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+      { choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } },
+    ).snapshot();
+    expect(answer).to.deep.include({
+      text: 'Hello',
+      reasoning: 'think',
+      refusal: 'no',
+      finishReason: 'stop',
+      model: 'm',
+      empty: false,
+    });
+    expect(answer.usage?.totalTokens).to.equal(5);
+  });
+
+  it('takes a text of reasoning that has two names once', () => {
+    const answer = assemble(
+      delta({ reasoning: 'x', reasoning_content: 'x', reasoning_details: [{ text: 'x' }] }),
+    ).snapshot();
+    expect(answer.reasoning).to.equal('x');
+  });
+
+  it('keeps choices apart, in the order of their indexes', () => {
+    const answer = assemble(
+      delta({ content: 'b' }, 1),
+      delta({ content: 'a' }, 0),
+      delta({ content: 'B' }, 1),
+    ).snapshot();
+    expect(answer.choices.map(({ index, text }) => [index, text])).to.deep.equal([
+      [0, 'a'],
+      [1, 'bB'],
+    ]);
+    expect(answer.text).to.equal('a');
+  });
+
+  it('starts over and counts how often', () => {
+    const assembler = assemble(delta({ content: 'Hel' }), {
+      choices: [],
+      usage: { prompt_tokens: 1, completion_tokens: 1 },
+    });
+    assembler.restart();
+    expect(assembler.snapshot()).to.include({ text: '', restarts: 1, usage: undefined, empty: true });
+    assembler.addChat(delta({ content: 'Hello' }));
+    expect(assembler.snapshot()).to.include({ text: 'Hello', restarts: 1 });
+  });
+
+  it('shares what did not change with the snapshot before, and never changes one that was given out', () => {
+    const assembler = assemble(
+      tools({ index: 0, id: 't1', function: { name: 'f', arguments: '{}' } }),
+      tools({ index: 1, id: 't2', function: { name: 'g', arguments: '{' } }),
+    );
+    const before = assembler.snapshot();
+    const copy = structuredClone(before);
+    assembler.addChat(tools({ index: 1, function: { arguments: '}' } }));
+    const after = assembler.snapshot();
+    expect(after.toolCalls[0]).to.equal(before.toolCalls[0]);
+    expect(after.toolCalls[1]?.arguments).to.equal('{}');
+    expect(before).to.deep.equal(copy);
+    assembler.addChat({ choices: [] });
+    expect(assembler.snapshot().choices[0]).to.equal(after.choices[0]);
+  });
+
+  it('takes time in proportion to the chunks, with a snapshot after each', () => {
+    const cpuUs = (chunks: number): number => {
+      const assembler = assemble(
+        ...Array.from({ length: 20 }, (_, at) =>
+          tools({ index: at, id: `t${at}`, function: { name: 'f', arguments: 'x'.repeat(10_000) } }),
+        ),
+      );
+      const before = process.cpuUsage().user;
+      for (let at = 0; at < chunks; at++) {
+        assembler.addChat(delta({ content: 'word ' }));
+        assembler.snapshot();
+      }
+      return process.cpuUsage().user - before;
+    };
+    const best = (chunks: number): number => Math.min(...[1, 2, 3].map(() => cpuUs(chunks)));
+    const short = Math.max(best(2_000), 2_000);
+    expect(best(16_000)).to.be.below(24 * short);
+  });
+
+  describe('tool calls', () => {
+    it('are grouped by index, ids or not', () => {
+      expect(
+        callsOf(
+          tools(
+            { index: 0, id: 't1', function: { name: 'f', arguments: '' } },
+            { index: 1, id: 't2', function: { name: 'g', arguments: '{"b"' } },
+          ),
+          tools({ index: 0, function: { arguments: '{"a":1}' } }, { index: 1, function: { arguments: ':2}' } }),
+        ),
+      ).to.deep.equal([
+        ['t1', 'f', '{"a":1}'],
+        ['t2', 'g', '{"b":2}'],
+      ]);
+    });
+
+    it('are grouped by id where there is no index, interleaved too', () => {
+      expect(
+        callsOf(
+          tools({ id: 't1', function: { name: 'f', arguments: '{"a"' } }),
+          tools({ id: 't2', function: { name: 'g', arguments: '{"b"' } }),
+          tools({ id: 't1', function: { arguments: ':1}' } }),
+          tools({ id: 't2', function: { arguments: ':2}' } }),
+        ),
+      ).to.deep.equal([
+        ['t1', 'f', '{"a":1}'],
+        ['t2', 'g', '{"b":2}'],
+      ]);
+    });
+
+    it('continue the only open call where a piece names nothing', () => {
+      expect(
+        callsOf(
+          tools({ id: 't1', function: { name: 'f', arguments: '' } }),
+          tools({ function: { arguments: '{"a":' } }),
+          tools({ function: { arguments: '1}' } }),
+          tools({ id: 't2', function: { name: 'g', arguments: '' } }),
+          tools({ function: { arguments: '{"b":2}' } }),
+        ),
+      ).to.deep.equal([
+        ['t1', 'f', '{"a":1}'],
+        ['t2', 'g', '{"b":2}'],
+      ]);
+    });
+
+    it('are not guessed where several are open', () => {
+      const assembler = assemble(
+        tools(
+          { id: 't1', function: { name: 'f', arguments: '{' } },
+          { id: 't2', function: { name: 'g', arguments: '{' } },
+        ),
+      );
+      expect(() => assembler.addChat(tools({ function: { arguments: '}' } })))
+        .to.throw()
+        .with.property('code', 'upstream_body_invalid');
+      assembler.addChat(tools({ id: 't1', function: { arguments: '}' } }));
+      expect(assembler.snapshot().toolCalls.map((call) => call.arguments)).to.deep.equal(['{}', '{']);
+    });
+
+    it('are new at a used index when the id is new', () => {
+      expect(
+        callsOf(
+          tools({ index: 0, id: 't1', function: { name: 'f', arguments: '{"d":1}' } }),
+          tools({ index: 0, id: 't2', function: { name: 'f', arguments: '{"d":' } }),
+          tools({ index: 0, function: { arguments: '2}' } }),
+        ),
+      ).to.deep.equal([
+        ['t1', 'f', '{"d":1}'],
+        ['t2', 'f', '{"d":2}'],
+      ]);
+    });
+
+    it('take names late, repeated, in pieces or growing, and ids late or repeated', () => {
+      const name = (...names: readonly string[]): unknown =>
+        assemble(...names.map((piece) => tools({ index: 0, function: { name: piece } }))).snapshot().toolCalls[0]?.name;
+      expect(name('get_weather', 'get_weather')).to.equal('get_weather');
+      expect(name('get_', 'weather')).to.equal('get_weather');
+      expect(name('get_', 'get_weather')).to.equal('get_weather');
+      expect(name('', 'f', '')).to.equal('f');
+      expect(
+        callsOf(
+          tools({ index: 0, function: { arguments: '{}' } }),
+          tools({ index: 0, id: 't1', function: { name: 'f' } }),
+          tools({ index: 0, id: 't1' }),
+        ),
+      ).to.deep.equal([['t1', 'f', '{}']]);
+    });
+
+    it('without ids and indexes are new with each name', () => {
+      expect(
+        callsOf(
+          tools({ function: { name: 'f', arguments: '{}' } }),
+          tools({ function: { name: 'g', arguments: '{}' } }),
+        ),
+      ).to.deep.equal([
+        [undefined, 'f', '{}'],
+        [undefined, 'g', '{}'],
+      ]);
+    });
+
+    it('take arguments that come as an object, custom tools and the legacy function call', () => {
+      expect(callsOf(tools({ id: 't1', function: { name: 'f', arguments: { a: 1 } } }))).to.deep.equal([
+        ['t1', 'f', '{"a":1}'],
+      ]);
+      expect(
+        callsOf(
+          tools({ index: 0, id: 't1', type: 'custom', custom: { name: 'c', input: 'x' } }),
+          tools({ index: 0, custom: { input: 'y' } }),
+        ),
+      ).to.deep.equal([['t1', 'c', 'xy']]);
+      expect(
+        callsOf(delta({ function_call: { name: 'f', arguments: '{' } }), delta({ function_call: { arguments: '}' } })),
+      ).to.deep.equal([[undefined, 'f', '{}']]);
+    });
+  });
+
+  describe('Responses events', () => {
+    const events = (...all: readonly object[]): AnswerAssembler => {
+      const assembler = new AnswerAssembler();
+      for (const event of all) assembler.addResponses(event);
+      return assembler;
+    };
+
+    it('give calls by their call ids, though their pieces name items or places', () => {
+      const answer = events(
+        {
+          type: 'response.output_item.added',
+          output_index: 0,
+          item: { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'f', arguments: '' },
+        },
+        {
+          type: 'response.output_item.added',
+          output_index: 1,
+          item: { id: 'fc_2', type: 'function_call', call_id: 'call_2', name: 'g', arguments: '' },
+        },
+        { type: 'response.function_call_arguments.delta', item_id: 'fc_1', output_index: 0, delta: '{"a"' },
+        { type: 'response.function_call_arguments.delta', output_index: 1, delta: '{"b":2}' },
+        { type: 'response.function_call_arguments.delta', item_id: 'fc_1', output_index: 0, delta: ':1}' },
+        { type: 'response.function_call_arguments.done', item_id: 'fc_1', arguments: '{"a":1}' },
+        {
+          type: 'response.output_item.done',
+          output_index: 1,
+          item: { id: 'fc_2', type: 'function_call', call_id: 'call_2', name: 'g', arguments: '{"b":2}' },
+        },
+      ).snapshot();
+      expect(answer.toolCalls).to.deep.equal([
+        { index: 0, id: 'call_1', type: 'function', name: 'f', arguments: '{"a":1}' },
+        { index: 1, id: 'call_2', type: 'function', name: 'g', arguments: '{"b":2}' },
+      ]);
+    });
+
+    it('give the arguments of a call that came only at its end', () => {
+      const answer = events({
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: { id: 'ct_1', type: 'custom_tool_call', call_id: 'call_1', name: 'c', input: 'x' },
+      }).snapshot();
+      expect(answer.toolCalls).to.deep.equal([{ index: 0, id: 'call_1', type: 'custom', name: 'c', arguments: 'x' }]);
+    });
+  });
+
+  it('survives anything', () => {
+    const keys = fc.constantFrom(
+      'choices',
+      'delta',
+      'index',
+      'content',
+      'tool_calls',
+      'function',
+      'arguments',
+      'id',
+      'usage',
+      'type',
+      'item',
+      'response',
+      'output',
+      'finish_reason',
+      'text',
+    );
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { maxDepth: 5 },
+        fc.constantFrom(
+          null,
+          0,
+          'x',
+          '',
+          true,
+          NaN,
+          'response.completed',
+          'response.output_item.done',
+          'function_call',
+        ),
+        fc.array(tie('any'), { maxLength: 3 }),
+        fc.dictionary(keys, tie('any'), { maxKeys: 4 }),
+      ),
+    })).any;
+    fc.assert(
+      fc.property(fc.array(value, { maxLength: 6 }), (chunks) => {
+        const assembler = new AnswerAssembler();
+        for (const chunk of chunks) {
+          for (const add of [() => assembler.addChat(chunk), () => assembler.addResponses(chunk)]) {
+            try {
+              add();
+            } catch (error) {
+              expect(error).to.have.property('code', 'upstream_body_invalid');
+            }
+          }
+        }
+        expect(assembler.snapshot().text).to.be.a('string');
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
