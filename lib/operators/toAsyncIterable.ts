@@ -107,7 +107,7 @@ class ObservableIterator<T> implements AsyncIterableIterator<T, undefined, undef
     if (this.#failure) {
       const { error } = this.#failure;
       this.#failure = undefined;
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
     if (this.#state === 'over') return Promise.resolve(OVER);
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
@@ -120,7 +120,7 @@ class ObservableIterator<T> implements AsyncIterableIterator<T, undefined, undef
 
   throw(error?: unknown): Promise<Result<T>> {
     this.#leave();
-    return Promise.reject(error as Error);
+    return Promise.reject(error);
   }
 
   #start(): void {

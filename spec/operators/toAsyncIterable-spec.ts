@@ -147,8 +147,8 @@ describe('toAsyncIterable', () => {
       ]) {
         const source = new Subject<number>();
         const loop = (async () => {
-          for await (const _ of toAsyncIterable(source)) if (leave() === 'break') break;
-        })().catch((error: Error) => error.message);
+          for await (const value of toAsyncIterable(source)) if (value === 1 && leave() === 'break') break;
+        })().catch((error: unknown) => (error as Error).message);
         source.next(1);
         source.next(2);
         await turn();
@@ -380,7 +380,7 @@ describe('toAsyncIterable', () => {
       tap({ error: () => undefined }),
       finalize(() => torn++),
     );
-    for await (const _ of toAsyncIterable(source)) break;
+    for await (const value of toAsyncIterable(source)) if (value === 1) break;
     const pending = toAsyncIterable(NEVER.pipe(finalize(() => torn++)));
     void pending.next();
     await pending.return?.();
