@@ -24,7 +24,7 @@ export interface AimdOptions {
   readonly maxFirstContentMs?: number | undefined;
 }
 
-export const AIMD_DEFAULTS = {
+export const AIMD_DEFAULTS: { readonly [K in keyof AimdOptions]-?: number } = {
   initial: 16,
   min: 4,
   max: 64,
@@ -32,7 +32,7 @@ export const AIMD_DEFAULTS = {
   growEveryMs: 1000,
   maxOverMeasured: 1.2,
   maxFirstContentMs: Infinity as number,
-} as const;
+};
 
 /** What is remembered of an attempt while it runs. */
 export interface AimdMark {
@@ -198,7 +198,7 @@ export class Aimd {
 
   /** Useful work in flight, on average. `Infinity` where no time has passed to measure it in. */
   #measured(nowMs: number): number {
-    const overMs = Math.min(MEASURED_OVER_MS, nowMs - this.#firstStartAtMs);
+    const overMs = Math.min(this.#carried.reachMs(nowMs), nowMs - this.#firstStartAtMs);
     return overMs > 0 ? this.#carried.first(nowMs) / overMs : Infinity;
   }
 }

@@ -199,7 +199,7 @@ export class ConcurrencyLimit<T> {
 
   #waitMs(position: number, nowMs: number): number | undefined {
     const freed = this.#freed.first(nowMs);
-    const overMs = Math.min(RATE_OVER_MS, nowMs - this.#firstStartAtMs);
+    const overMs = Math.min(this.#freed.reachMs(nowMs), nowMs - this.#firstStartAtMs);
     return freed > 0 && overMs > 0 ? Math.ceil((position * overMs) / freed) : undefined;
   }
 }

@@ -32,6 +32,11 @@ export class SlidingSums {
     return this.#second.reduce((sum, value) => sum + value, 0);
   }
 
+  /** How far back the sums reach: from nine tenths of the window to all of it. */
+  reachMs(nowMs: number): number {
+    return nowMs - (Math.floor(nowMs / this.#bucketMs) - (BUCKETS - 1)) * this.#bucketMs;
+  }
+
   clear(): void {
     this.#first.fill(0);
     this.#second.fill(0);

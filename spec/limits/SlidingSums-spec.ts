@@ -32,6 +32,13 @@ describe('SlidingSums', () => {
     expect(sums.second(3_600_000)).to.equal(0);
   });
 
+  it('says how far back it reaches', () => {
+    const sums = new SlidingSums(100);
+
+    expect(sums.reachMs(1000)).to.equal(90);
+    expect(sums.reachMs(1009)).to.equal(99);
+  });
+
   it('works where the clock starts below zero', () => {
     const sums = new SlidingSums(100);
     sums.add(-1000, 1, 0);
