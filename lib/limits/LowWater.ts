@@ -45,11 +45,6 @@ export class LowWater {
     stack.splice(keep, from - keep);
   }
 
-  /** The debt is counted against another capacity from here on. */
-  shift(by: number): void {
-    for (const entry of this.#stack) entry.low = Math.max(0, entry.low + by);
-  }
-
   #firstAfter(mark: number): number {
     let low = 0;
     let high = this.#stack.length;

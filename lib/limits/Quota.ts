@@ -119,15 +119,11 @@ export class Quota {
       // Someone who came earlier waits for one of its layers.
       const behind = held.size > 0 && route.layers.some((layer) => held.has(layer));
       if (!behind) {
-        const cooldownMs = route.cooldown.waitMs(nowMs);
-        const layersMs = route.layersWaitMs(nowMs, head.cost);
-        const waitMs = Math.max(cooldownMs, layersMs);
+        const waitMs = Math.max(route.cooldown.waitMs(nowMs), route.layersWaitMs(nowMs, head.cost));
         if (waitMs === 0) return this.#grant(nowMs, head);
         untilMs = Math.min(untilMs, nowMs + waitMs);
         // Only what it waits longest for is kept for it: the rest would lie idle meanwhile.
-        if (layersMs === waitMs) {
-          for (const layer of route.layers) if (layer.waitMs(nowMs, head.cost) === waitMs) held.add(layer);
-        }
+        for (const layer of route.layers) if (layer.waitMs(nowMs, head.cost) === waitMs) held.add(layer);
         leastMs = route.foreseenMs(nowMs, NOTHING, head.cost, this.rules.settle === 'usage');
       }
       const first = route.line.firstToExpire();

@@ -161,9 +161,11 @@ export class TokenBucket {
     const capacity = positive('capacity', rate.capacity);
     const perMs = positive('refillPerSecond', rate.refillPerSecond) / 1000;
     this.#refill(nowMs);
-    const debt = Math.max(0, this.#debt + capacity - this.#capacity);
-    this.#lows.shift(debt - this.#debt);
-    this.#debt = debt;
+    // What has come back so far is gone for whoever took it, also once the debt is counted against another capacity. The
+    // mark lies between the charges that have begun to come back and those that have not.
+    const nextMark = this.#slots[this.#first]?.mark ?? this.#lastMark + 1;
+    this.#lows.record(nextMark - 0.5, this.#debt, LOW_GRAIN * capacity);
+    this.#debt = Math.max(0, this.#debt + capacity - this.#capacity);
     this.#capacity = capacity;
     this.#perMs = perMs;
   }

@@ -378,6 +378,16 @@ describe('Quota', () => {
       expect(desk.drain().granted).to.deep.equal([head]);
     });
 
+    it('counts on what may come back only while it may', () => {
+      const desk = new Desk([layer('account', { tokensPerMinute: 6000 })], { settle: 'usage' });
+      const held = desk.take({ tokens: 6000 });
+      const waiting = desk.enqueue({ tokens: 6000 }, { maxWaitMs: 500 });
+      desk.quota.cancel(waiting);
+
+      held.release(0, SUCCESS);
+      expect(desk.refusal({ tokens: 6000 }, { maxWaitMs: 500 }).code).to.equal('queue_timeout');
+    });
+
     it('refuses a wrong rule, naming it', () => {
       for (const [rules, option] of [
         [{ maxWaiting: -1 }, 'maxWaiting'],
@@ -599,8 +609,8 @@ describe('Quota', () => {
       const { granted, reservations } = desk.drain();
       expect(granted).to.deep.equal([first]);
 
+      reservations[0]!.responded(1100, 429);
       desk.nowMs = 1300;
-      reservations[0]!.responded(1300, 429);
       expect(desk.drain().granted, 'a rejection is no all-clear').to.deep.equal([]);
       reservations[0]!.responded(1300, 200);
       desk.nowMs = desk.drain().untilMs;

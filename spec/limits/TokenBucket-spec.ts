@@ -112,6 +112,24 @@ describe('TokenBucket', () => {
     expect(bucket.level(100)).to.equal(0);
   });
 
+  it('gives back together no more than is left of several', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    const [first, second] = [bucket.charge(0, 1), bucket.charge(0, 1)];
+    bucket.charge(50, 10);
+
+    expect(bucket.giveBack(50, 1, first)).to.equal(1);
+    expect(bucket.giveBack(50, 1, second)).to.equal(0.5);
+  });
+
+  it('gives nothing back of what did not fit when the capacity fell', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    const early = bucket.charge(0, 4);
+    bucket.setRate(0, { capacity: 7, refillPerSecond: 10 });
+    bucket.charge(0, 3);
+
+    expect(bucket.giveBack(0, 4, early)).to.equal(1);
+  });
+
   it('gives back no more than was taken', () => {
     for (const refillLagMs of [0, 100]) {
       const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs }, 0);
@@ -221,6 +239,35 @@ describe('TokenBucket', () => {
           // Charges of one slot of the lag count as one; lows are kept apart to 1 in 10,000.
           const slack = given.refillLagMs === 0 ? 2e-4 * given.capacity : Infinity;
           expect(level).to.be.at.least(without.level(nowMs) - slack);
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it('is never better off for charges that were given back, whatever lay between', () => {
+      const step = fc.record({ gapMs, part: share, undo: fc.boolean(), resize: fc.constantFrom(1, 1, 1, 0.5, 2) });
+      fc.assert(
+        fc.property(options, fc.array(step, { maxLength: 30 }), fc.nat(), (given, steps, order) => {
+          const [bucket, without] = [new TokenBucket(given, 0), new TokenBucket(given, 0)];
+          const undone: { mark: number; cost: number }[] = [];
+          let nowMs = 0;
+          let { capacity } = given;
+          for (const { gapMs: gap, part, undo, resize } of steps) {
+            nowMs += gap;
+            const cost = part * capacity;
+            const mark = bucket.charge(nowMs, cost);
+            if (undo) undone.push({ mark, cost });
+            else without.charge(nowMs, cost);
+            if (resize === 1) continue;
+            capacity *= resize;
+            for (const each of [bucket, without]) each.setRate(nowMs, { ...given, capacity });
+          }
+          while (undone.length > 0) {
+            const [{ mark, cost }] = undone.splice(order % undone.length, 1) as [{ mark: number; cost: number }];
+            bucket.giveBack(nowMs, cost, mark);
+          }
+
+          expect(bucket.level(nowMs)).to.be.at.most(without.level(nowMs) + 1e-6 * Math.max(capacity, given.capacity));
         }),
         { numRuns: 500 },
       );
