@@ -1,6 +1,8 @@
 import { defer, EMPTY, finalize, map, merge, mergeMap, queueScheduler, subscribeOn, throwError } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
-import { CallScope, currentPace, currentScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
+import { currentPace } from '../core/pace.ts';
 import { wholeNumber, zeroOrInfinity } from '../core/checks.ts';
 import { SluiceError } from '../core/errors.ts';
 import { systemRuntime } from '../core/runtime.ts';
@@ -26,9 +28,9 @@ export const CONCAT_BY_CONVERSATION_DEFAULTS: { readonly concurrency: number; re
  * Asks for each request, one after the other within a conversation and at the same time across conversations.
  *
  * ```text
- * requests:  a1-a2-b1----------|
- * ask:       each takes 6: ----r|
- * result:    ----a1r--b1r--a2r-|     a2 is asked when a1 has ended; b1 waits for neither
+ * requests: abc-------|    a and b are of one conversation, c is of another
+ * ask:      ---x|          for each
+ * result:   ---a-c-b--|    b is asked when a has ended; c waits for neither
  * ```
  *
  * A request takes its place in the tick in which it comes. A turn lasts until what `ask` returned has ended, retries
