@@ -101,12 +101,9 @@ function build(
   const providerCode = redactName(facts?.code);
   const providerType = redactName(facts?.type);
   const said = typeof failure.body === 'string' && page ? redactHtml(failure.body) : redact(facts?.message ?? '');
-  const what = [
-    status ?? 'error in the answer',
-    providerCode ?? providerType ?? (facts && !page ? undefined : contentType),
-  ];
-  const head = what.filter((part) => part !== undefined).join(' ');
-  return new SluiceError(code, said === '' || said === '…' ? head : `${head}: ${said}`, {
+  const name = [providerCode, providerType].find((each) => each !== undefined && each !== String(status));
+  const what = name ?? (facts && !page ? undefined : contentType);
+  return new SluiceError(code, messageOf(status, what, said), {
     retryable: hints?.shouldRetry,
     retryAfterMs: hints?.retryAfterMs,
     status,
@@ -119,6 +116,13 @@ function build(
     contentType: page || code === 'upstream_body_invalid' ? contentType : undefined,
     cause: failure.cause,
   });
+}
+
+function messageOf(status: number | undefined, what: string | undefined, said: string): string {
+  const whose = status ?? 'error in the answer';
+  const head = what === undefined ? String(whose) : `${whose} ${what}`;
+  if (said !== '' && said !== '…') return `${head}: ${said}`;
+  return status !== undefined && what === undefined ? `answered with status ${status}` : head;
 }
 
 function isPage(body: unknown, contentType: string | undefined): boolean {
