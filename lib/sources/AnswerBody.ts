@@ -2,6 +2,8 @@ import type { Subscriber } from 'rxjs';
 import type { Attempt, WireEvent } from '../core/attempt.ts';
 import { SluiceError } from '../core/errors.ts';
 import { SseDecoder } from '../wire/SseDecoder.ts';
+import { END, firstByte, readerOf } from './bodyReads.ts';
+import type { BodyReader, Read } from './bodyReads.ts';
 import { invalidBody } from './failures.ts';
 import type { AboutAttempt } from './failures.ts';
 import { discard } from './readBounded.ts';
@@ -11,8 +13,6 @@ import { asChunk } from './wholeAnswer.ts';
 const MAX_FOREIGN_BYTES = 64 * 1024;
 
 const [OPEN_BRACE, OPEN_BRACKET, LESS_THAN] = [0x7b, 0x5b, 0x3c];
-/** Tab, line feed, carriage return, space, and the three bytes of a byte-order mark. */
-const BLANK: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf]);
 
 const DONE: WireEvent = Object.freeze({ kind: 'done' });
 const COMMENT: WireEvent = Object.freeze({ kind: 'comment' });
@@ -38,7 +38,7 @@ export class AnswerBody {
   readonly #subscriber: Subscriber<WireEvent>;
   readonly #response: Response;
   readonly #options: AnswerBodyOptions;
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #reader: BodyReader | undefined;
   /** Ends a wait for the consumer that has left. */
   #wake: (() => void) | undefined;
   #left = false;
@@ -57,18 +57,12 @@ export class AnswerBody {
   async read(): Promise<void> {
     let first = await this.#pull();
     // Blank lines keep a connection alive, and say nothing of what follows.
-    while (first !== undefined && firstByte(first) === undefined) first = await this.#pull();
-    if (first === undefined) return;
-    if (!this.#attempt.stream) return this.#wholeAnswer(await this.#rest(first, this.#options.maxBytes));
-    switch (firstByte(first)) {
-      case OPEN_BRACE:
-      case OPEN_BRACKET:
-        return this.#wholeAnswer(await this.#rest(first, this.#options.maxBytes));
-      case LESS_THAN:
-        throw this.#invalid(await this.#rest(first, MAX_FOREIGN_BYTES));
-      default:
-        return this.#events(first);
-    }
+    while (!first.done && firstByte(first.value) === undefined) first = await this.#pull();
+    if (first.done) return;
+    const byte = firstByte(first.value);
+    if (this.#attempt.stream && byte === LESS_THAN) throw this.#invalid(await this.#page(first));
+    if (!this.#attempt.stream || byte === OPEN_BRACE || byte === OPEN_BRACKET) return this.#json(first);
+    return this.#events(first);
   }
 
   /** Stops passing on. Returns whether the body is about to end by itself. */
@@ -84,7 +78,7 @@ export class AnswerBody {
     discard(this.#reader);
   }
 
-  async #events(first: Uint8Array): Promise<void> {
+  async #events(first: Read): Promise<void> {
     let events = 0;
     const decoder = new SseDecoder(
       {
@@ -99,8 +93,8 @@ export class AnswerBody {
       },
       { maxEventBytes: this.#options.maxBytes },
     );
-    for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await this.#pull()) {
-      if (!this.#left) decoder.push(bytes);
+    for (let read = first; !read.done; read = await this.#pull()) {
+      if (!this.#left) decoder.push(read.value);
     }
     if (this.#left) return;
     decoder.end();
@@ -133,42 +127,54 @@ export class AnswerBody {
     }
   }
 
-  #wholeAnswer(text: string): void {
+  async #json(first: Read): Promise<void> {
+    const { maxBytes, about } = this.#options;
+    const text = await this.#text(first, maxBytes);
     if (this.#left) return;
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      throw this.#invalid(text);
+    if (text === undefined) {
+      const { status, requestId } = about;
+      const fields = { status, requestId, limit: maxBytes };
+      throw new SluiceError('upstream_body_invalid', `the answer is above ${maxBytes} bytes`, fields);
     }
+    const value = this.#whole(text);
+    if (value === undefined) throw this.#invalid(text);
+    this.#subscriber.next({ kind: 'data', value, event: undefined, size: text.length });
+  }
+
+  #whole(text: string): unknown {
     const { api, stream } = this.#attempt;
-    if (!stream) identify(value, this.#options.about.requestId);
-    const chunk = stream ? asChunk(api, value) : value;
-    if (chunk === undefined) throw this.#invalid(text);
-    this.#subscriber.next({ kind: 'data', value: chunk, event: undefined, size: text.length });
+    try {
+      const value: unknown = JSON.parse(text);
+      return stream ? asChunk(api, value) : identified(value, this.#options.about.requestId);
+    } catch {
+      return undefined;
+    }
   }
 
-  /** `undefined` at the end. */
-  async #pull(): Promise<Uint8Array | undefined> {
-    if (this.#reader === undefined) return undefined;
-    const wait = this.#left ? undefined : this.#attempt.demand?.ready();
-    if (wait !== undefined) await Promise.race([wait, this.#leaving()]);
-    const { done, value } = await this.#reader.read();
-    return done ? undefined : value;
+  /** A page that stands where the answer should: as much of it as helps to tell what it is. */
+  async #page(first: Read): Promise<string> {
+    return (await this.#text(first, MAX_FOREIGN_BYTES)) ?? new TextDecoder().decode(first.value);
   }
 
-  async #rest(first: Uint8Array, maxBytes: number): Promise<string> {
+  /** `undefined` where it is larger than `maxBytes`. */
+  async #text(first: Read, maxBytes: number): Promise<string | undefined> {
     const decoder = new TextDecoder();
     let size = 0;
     let text = '';
-    for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await this.#pull()) {
-      size += bytes.length;
-      if (size > maxBytes) {
-        throw this.#invalid(text).with({ limit: maxBytes, retryable: false });
-      }
-      text += decoder.decode(bytes, { stream: true });
+    for (let read = first; !read.done; read = await this.#pull()) {
+      size += read.value.length;
+      if (size > maxBytes) return undefined;
+      text += decoder.decode(read.value, { stream: true });
     }
     return text + decoder.decode();
+  }
+
+  /** No async function: a promise of its own for each read would show. */
+  #pull(): Promise<Read> {
+    const reader = this.#reader;
+    if (reader === undefined) return Promise.resolve(END);
+    const wait = this.#left ? undefined : this.#attempt.demand?.ready();
+    return wait === undefined ? reader.read() : Promise.race([wait, this.#leaving()]).then(() => reader.read());
   }
 
   #invalid(text: string): SluiceError {
@@ -182,23 +188,8 @@ export class AnswerBody {
   }
 }
 
-function readerOf(body: unknown): ReadableStreamDefaultReader<Uint8Array> | undefined {
-  const stream = body as { getReader?: unknown; [Symbol.asyncIterator]?: unknown } | null | undefined;
-  if (typeof stream?.getReader === 'function') return (stream as ReadableStream<Uint8Array>).getReader();
-  // A `fetch` that is not of this platform may give a stream of another kind.
-  if (typeof stream?.[Symbol.asyncIterator] === 'function') {
-    return ReadableStream.from(stream as AsyncIterable<Uint8Array>).getReader();
-  }
-  return undefined;
-}
-
-/** The first that is no white space and not of a byte-order mark. */
-function firstByte(bytes: Uint8Array): number | undefined {
-  return bytes.find((byte) => !BLANK.has(byte));
-}
-
 /** As the SDK does to what it parses. */
-function identify(value: unknown, requestId: string | undefined): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-  Object.defineProperty(value, '_request_id', { value: requestId ?? null, enumerable: false });
+function identified(value: unknown, requestId: string | undefined): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.defineProperty(value, '_request_id', { value: requestId ?? null, enumerable: false });
 }

@@ -2,10 +2,12 @@ import { expect } from 'chai';
 import { from, of, retry, Subject, take, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { WireEvent } from '../../lib/core/attempt.ts';
-import { CallScope, currentScope, runInScope } from '../../lib/core/CallScope.ts';
-import type { AttemptSink } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
+import type { AttemptSink } from '../../lib/core/AttemptSink.ts';
 import { isSluiceError, SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
+import type { Runtime } from '../../lib/core/runtime.ts';
 import type { AttemptOptions } from '../../lib/sources/AttemptOptions.ts';
 import { attemptStream } from '../../lib/sources/attemptStream.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
@@ -318,6 +320,40 @@ describe('attemptStream', () => {
       expect(seen.ended).to.equal(undefined);
       runtime.advance(1);
       expect(seen.error.code).to.equal('stream_idle');
+    });
+
+    it('arms no timer for a piece of content', () => {
+      let armed = 0;
+      const counting: Runtime = {
+        ...runtime,
+        clock: runtime.clock,
+        scheduler: {
+          schedule: (work, delayMs) => {
+            armed++;
+            return runtime.scheduler.schedule(work, delayMs);
+          },
+        },
+      };
+      record(stream({ runtime: counting }));
+      transport.last.head();
+      transport.last.data(say('a'));
+      const before = armed;
+      for (let at = 0; at < 100; at++) {
+        runtime.advance(10);
+        transport.last.data(say('a'));
+      }
+      expect(armed).to.equal(before);
+    });
+
+    it('lets no event of the Responses API but content end the wait for the first content', () => {
+      const call = { api: 'responses', request: { model: 'm1', input: 'hi' }, stream: true } as const;
+      const seen = record(attemptStream(transport.source, call, { runtime }));
+      transport.last.head();
+      transport.last.data({ type: 'response.created', response: { object: 'response', status: 'in_progress' } });
+      runtime.advance(29_000);
+      transport.last.data({ type: 'response.web_search_call.searching' });
+      runtime.advance(1_000);
+      expect(seen.error).to.include({ code: 'timeout', while: 'first_content' });
     });
 
     it('takes each limit from the options, and Infinity for none', () => {

@@ -4,7 +4,8 @@ import type { OpenAI } from 'openai';
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { fromEvent, take, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { CallScope, runInScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { AttemptOptions } from '../../lib/sources/AttemptOptions.ts';
 import { chat } from '../../lib/sources/chat.ts';
@@ -463,14 +464,14 @@ describe('chat', () => {
         ready: () => (paused ? new Promise<void>((resolve) => (go = resolve)) : undefined),
       };
       let received = 0;
-      const seen = record(ask({ demand, timeouts: { idleMs: 300 } }), ({ choices }) => {
+      const seen = record(ask({ demand }), ({ choices }) => {
         received += choices[0]?.delta?.content?.length ?? 0;
         if (received > 1_000_000) paused = true;
       });
       const exchange = await headed();
       const part = 'x'.repeat(64 * 1024);
       let sent = 0;
-      const total = 30 * 1024 * 1024;
+      const total = 20 * 1024 * 1024;
       const sending = (async () => {
         while (sent < total) {
           sent += part.length;
@@ -480,8 +481,7 @@ describe('chat', () => {
         exchange.events(stop(), DONE);
         exchange.end();
       })();
-      // Longer than the idle limit, which does not count meanwhile.
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await new Promise((resolve) => setTimeout(resolve, 200));
       expect(seen.ended).to.equal(undefined);
       expect(sent).to.be.below(15 * 1024 * 1024);
       const atRest = sent;
