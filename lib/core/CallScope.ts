@@ -1,31 +1,11 @@
 import type { Demand } from './attempt.ts';
+import type { AttemptSink } from './AttemptSink.ts';
 import type { AttemptRecord, ErrorCode } from './errors.ts';
 import type { EventListener, SluiceFact } from './events.ts';
 import type { RateLimitHints, Usage } from './hints.ts';
+import { currentPace } from './pace.ts';
 import type { RetryBudgetPort } from './ports.ts';
 import type { Runtime } from './runtime.ts';
-
-/**
- * Hears what the source below says of its attempt. Sources call `dispatched` and `closed` once each, in this order;
- * between them the others. A sink must not throw.
- */
-export interface AttemptSink {
-  /** A gate further up, such as a queue, keeps the attempt waiting. */
-  gateClosed?(): void;
-  /**
-   * That gate has subscribed to what is above it, and that has not ended (`through`), or the attempt ended there. Not
-   * called if it is unsubscribed while it waits.
-   */
-  gateOpened?(through: boolean): void;
-  /** The request leaves now. */
-  dispatched?(atMs: number): void;
-  /** The head of an answer is here. */
-  responded?(status: number): void;
-  hints?(hints: RateLimitHints): void;
-  usage?(usage: Usage): void;
-  /** Nothing of the attempt runs any more: the body reader has settled. */
-  closed?(): void;
-}
 
 /** Shared by all frames of one call. */
 export interface CallState {
@@ -90,8 +70,8 @@ const plainly = <R>(work: () => R): R => work();
  * What operators and sources of one call tell each other down the subscription, since RxJS has no downward context.
  * Immutable: a change is a new frame that shares the call's state.
  *
- * Rules: read {@link currentScope} only while being subscribed; subscribe upwards, now or later, inside
- * {@link runInScope}; deliver downwards through {@link deliverIn}. Otherwise one call's frame leaks into another's.
+ * Rules: read `currentScope` only while being subscribed; subscribe upwards, now or later, inside
+ * `runInScope`; deliver downwards through `deliverIn`. Otherwise one call's frame leaks into another's.
  */
 export class CallScope {
   readonly #frame: Frame;
@@ -115,7 +95,7 @@ export class CallScope {
       route: changes.route,
       listeners: changes.onEvent && { first: changes.onEvent, rest: undefined },
       sinks: changes.sink && { first: changes.sink, rest: undefined },
-      demand: changes.demand ?? pace,
+      demand: changes.demand ?? currentPace(),
       around: changes.around,
     });
   }
@@ -246,84 +226,6 @@ export class CallScope {
   closed(): void {
     for (let node = this.#frame.sinks; node; node = node.rest) node.first.closed?.();
   }
-}
-
-let current: CallScope | undefined;
-
-/** The frame that the caller's subscription runs in. Read it while being subscribed and never later. */
-export function currentScope(): CallScope | undefined {
-  return current;
-}
-
-/** Runs `work`, a subscription upwards, in `scope`. `undefined` means outside every call. */
-export function runInScope<R>(scope: CallScope | undefined, work: () => R): R {
-  const outer = current;
-  current = scope;
-  try {
-    return work();
-  } finally {
-    current = outer;
-  }
-}
-
-/**
- * Sets the frame and returns the one before, which the caller must set again in a `finally`. For hot paths only, where
- * the closure that {@link runInScope} needs would be made for every value.
- */
-export function swapScope(scope: CallScope | undefined): CallScope | undefined {
-  const outer = current;
-  current = scope;
-  return outer;
-}
-
-let pace: Demand | undefined;
-
-/** The pace of the consumer that is subscribing. As {@link currentScope}: read it while being subscribed. */
-export function currentPace(): Demand | undefined {
-  return pace;
-}
-
-/**
- * Runs `work`, a subscription upwards by a consumer with a pace of its own: every call started in it takes that pace
- * into its frame. Not a frame by itself, because what the consumer reads may be many calls.
- */
-export function runAtPace<R>(demand: Demand | undefined, work: () => R): R {
-  const outer = pace;
-  pace = demand;
-  try {
-    return work();
-  } finally {
-    pace = outer;
-  }
-}
-
-interface Observing<T> {
-  next(value: T): void;
-  error(error: unknown): void;
-  complete(): void;
-}
-
-/**
- * An observer that passes everything to `observer` in `scope`: the frame in which the one downstream subscribed. Without
- * it a synchronous source would run the consumer's code inside the attempt's frame.
- */
-export function deliverIn<T>(scope: CallScope | undefined, observer: Observing<T>): Observing<T> {
-  return {
-    next(value) {
-      const outer = swapScope(scope);
-      try {
-        observer.next(value);
-      } finally {
-        swapScope(outer);
-      }
-    },
-    error(error) {
-      runInScope(scope, () => observer.error(error));
-    },
-    complete() {
-      runInScope(scope, () => observer.complete());
-    },
-  };
 }
 
 function newCallId(random: () => number): string {

@@ -1,6 +1,6 @@
 import { catchError, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { runInScope } from '../core/CallScope.ts';
+import { runInScope } from '../core/currentScope.ts';
 import type { CallScope } from '../core/CallScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { AttemptRecord, SluiceError } from '../core/errors.ts';

@@ -1,4 +1,4 @@
-import type { AttemptSink } from '../core/CallScope.ts';
+import type { AttemptSink } from '../core/AttemptSink.ts';
 import type { CallStage } from '../core/errors.ts';
 
 /** Where a call stands, by what its attempts tell the scope. */

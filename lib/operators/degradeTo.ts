@@ -1,6 +1,7 @@
 import { catchError, defer, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { CallScope, currentScope, runInScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope, runInScope } from '../core/currentScope.ts';
 import type { ErrorCode, SluiceError } from '../core/errors.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';

@@ -1,6 +1,7 @@
 import { defer } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, OperatorFunction } from 'rxjs';
-import { CallScope, currentScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
 import type { Restart } from '../core/restart.ts';
 import { fallbackMap } from './FallbackChain.ts';
 import type { FallbackMap } from './FallbackChain.ts';

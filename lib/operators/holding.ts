@@ -1,7 +1,8 @@
 import { defer, finalize, mergeMap, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { CallScope, currentScope } from '../core/CallScope.ts';
-import type { AttemptSink } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
+import type { AttemptSink } from '../core/AttemptSink.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { EventListener } from '../core/events.ts';
 import { outcomeOf, SUCCESS } from '../core/outcome.ts';

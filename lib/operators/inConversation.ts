@@ -1,6 +1,7 @@
 import { defer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { CallScope, currentScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
 import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
 import type { EventListener } from '../core/events.ts';
 import type { LanePlace, LanesPort } from '../core/ports.ts';

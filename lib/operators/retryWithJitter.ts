@@ -1,6 +1,7 @@
 import { defer, retry } from 'rxjs';
 import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
-import { CallScope, currentScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
 import type { Restart } from '../core/restart.ts';
 import { RetryRun } from './RetryRun.ts';
 import { retrySettings } from './RetryWithJitterOptions.ts';

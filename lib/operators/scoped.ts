@@ -1,5 +1,5 @@
 import { Observable, Subscriber } from 'rxjs';
-import { runInScope, swapScope } from '../core/CallScope.ts';
+import { runInScope, swapScope } from '../core/currentScope.ts';
 import type { CallScope } from '../core/CallScope.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { Subject, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Demand } from '../core/attempt.ts';
-import { runAtPace, runInScope } from '../core/CallScope.ts';
+import { runInScope } from '../core/currentScope.ts';
+import { runAtPace } from '../core/pace.ts';
 import { positiveOrInfinity, wholeNumber } from '../core/checks.ts';
 import { SluiceError } from '../core/errors.ts';
 

@@ -1,6 +1,7 @@
 import { defer, identity, map, race, takeUntil, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { CallScope, currentScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
 import { positiveOrInfinity } from '../core/checks.ts';
 import { SluiceError } from '../core/errors.ts';
 import type { CallStage } from '../core/errors.ts';

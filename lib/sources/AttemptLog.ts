@@ -1,6 +1,7 @@
 import type { Answer } from '../core/answer.ts';
 import type { WireEvent } from '../core/attempt.ts';
-import { CallScope, currentScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import type { AttemptRecord } from '../core/errors.ts';
 import type { Usage } from '../core/hints.ts';

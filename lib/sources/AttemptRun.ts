@@ -1,6 +1,6 @@
 import type { Observable, Subscriber, Subscription } from 'rxjs';
 import type { Attempt, WireEvent } from '../core/attempt.ts';
-import { currentScope, deliverIn, runInScope } from '../core/CallScope.ts';
+import { currentScope, deliverIn, runInScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { ChunkReader } from '../wire/ChunkReader.ts';

@@ -1,5 +1,5 @@
 import type { Subscriber } from 'rxjs';
-import { currentScope, deliverIn } from '../core/CallScope.ts';
+import { currentScope, deliverIn } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { SluiceError } from '../core/errors.ts';
 import type { Usage } from '../core/hints.ts';

@@ -1,7 +1,8 @@
 import type OpenAI from 'openai';
 import type { Subscriber } from 'rxjs';
 import type { Attempt, WireEvent } from '../core/attempt.ts';
-import { CallScope, currentScope } from '../core/CallScope.ts';
+import { CallScope } from '../core/CallScope.ts';
+import { currentScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { SluiceError } from '../core/errors.ts';
 import { startTimer } from '../core/runtime.ts';

@@ -47,13 +47,13 @@ describe('package', () => {
     }
   });
 
-  it('loads nothing but RxJS and the SSE parser for sluice/operators', () => {
-    expect(load('sluice/operators').packages).to.deep.equal(['eventsource-parser', 'rxjs']);
+  it('loads nothing but RxJS for sluice/operators', () => {
+    expect(load('sluice/operators').packages).to.deep.equal(['rxjs']);
   });
 
   it('loads no SDK and no OpenTelemetry for sluice', () => {
     const { packages } = load('sluice');
-    expect(['eventsource-parser', 'rxjs', 'yaml', 'zod']).to.include.members([...packages]);
+    expect(['rxjs', 'yaml', 'zod']).to.include.members([...packages]);
   });
 
   it('can be loaded by require too', () => {

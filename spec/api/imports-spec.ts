@@ -20,7 +20,7 @@ const PLANTED: readonly (readonly [file: string, text: string, rule: string | un
   ['core/node.ts', "import { readFileSync } from 'node:fs';\nexport const node = readFileSync;", 'core-node'],
   ['limits/pure.ts', "import type { Plain } from '../core/plain.ts';\nexport const pure: Plain | 1 = 1;", undefined],
   ['limits/rx.ts', "import type { Observable } from 'rxjs';\nexport type Rx = Observable<1>;", 'limits-packages'],
-  ['wire/sse.ts', "import { createParser } from 'eventsource-parser';\nexport const sse = createParser;", undefined],
+  ['wire/sse.ts', "import type { Plain } from '../core/plain.ts';\nexport const sse: Plain | 1 = 1;", undefined],
   ['wire/yaml.ts', "import { parse } from 'yaml';\nexport const yaml = parse;", 'wire-packages'],
   ['sources/chat.ts', "import type { OpenAI } from 'openai';\nexport type Chat = OpenAI;", undefined],
   ['sources/sdk.ts', "import { OpenAI } from 'openai';\nexport const sdk = OpenAI;", 'sources-types-of-openai'],

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { concat, defer, EMPTY, map, NEVER, Observable, of, range, Subject, take, tap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Subscription } from 'rxjs';
-import { CallScope, currentScope, runInScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { EventListener, SluiceEvent } from '../../lib/core/events.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';

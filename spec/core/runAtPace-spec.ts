@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Demand } from '../../lib/core/attempt.ts';
-import { CallScope, currentPace, runAtPace } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentPace, runAtPace } from '../../lib/core/pace.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 
 const runtime = virtualRuntime();

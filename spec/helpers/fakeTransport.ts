@@ -1,8 +1,8 @@
 import { Observable } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import type { Attempt, AttemptSource, WireEvent } from '../../lib/core/attempt.ts';
-import type { CallScope} from '../../lib/core/CallScope.ts';
-import { currentScope } from '../../lib/core/CallScope.ts';
+import type { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope } from '../../lib/core/currentScope.ts';
 import type { Runtime } from '../../lib/core/runtime.ts';
 
 /** One subscription to a {@link FakeTransport}, driven by the test. */

@@ -1,7 +1,7 @@
 import { concat, defer, EMPTY, NEVER, Observable, of, throwError } from 'rxjs';
 import type { Subscription } from 'rxjs';
 import type { Answer } from '../../lib/core/answer.ts';
-import { currentScope, runInScope } from '../../lib/core/CallScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import type { CallScope } from '../../lib/core/CallScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode, SluiceErrorFields } from '../../lib/core/errors.ts';

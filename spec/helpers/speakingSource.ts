@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs';
-import { currentScope } from '../../lib/core/CallScope.ts';
+import { currentScope } from '../../lib/core/currentScope.ts';
 import type { CallScope } from '../../lib/core/CallScope.ts';
 import { startTimer } from '../../lib/core/runtime.ts';
 import type { Runtime } from '../../lib/core/runtime.ts';

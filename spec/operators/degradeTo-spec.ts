@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { defer, EMPTY, NEVER, Observable, of, take, throwError } from 'rxjs';
-import { CallScope, currentScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope } from '../../lib/core/currentScope.ts';
 import type { ErrorCode, SluiceError } from '../../lib/core/errors.ts';
 import { degradeTo } from '../../lib/operators/degradeTo.ts';
 import { retryWithJitter } from '../../lib/operators/retryWithJitter.ts';

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { concat, defer, merge, NEVER, Observable, of, retry, Subject, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { CallScope, currentScope, runInScope } from '../../lib/core/CallScope.ts';
-import type { AttemptSink } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
+import type { AttemptSink } from '../../lib/core/AttemptSink.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';

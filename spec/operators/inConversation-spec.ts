@@ -1,15 +1,18 @@
 import { expect } from 'chai';
 import { defer, finalize, NEVER, of, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { CallScope, currentScope, runInScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { LaneRequest, LanesPort } from '../../lib/core/ports.ts';
 import { createLanes } from '../../lib/operators/createLanes.ts';
 import { inConversation } from '../../lib/operators/inConversation.ts';
+import { retryWithJitter } from '../../lib/operators/retryWithJitter.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import { guardingOperatorContract } from '../contract/guardingOperator.ts';
+import { heapInUse } from '../helpers/heap.ts';
 import { marbles } from '../helpers/marbles.ts';
 import { seen as record } from '../helpers/seen.ts';
 
@@ -211,13 +214,48 @@ describe('inConversation', () => {
     expect(events[1]).to.include({ where: 'lane', waitedMs: 20 });
   });
 
-  it('leaves no memory of 10,000 conversations', () => {
-    for (let n = 0; n < 10_000; n++)
-      of(n)
-        .pipe(inConversation(lanes, `c${n}`, { runtime }))
-        .subscribe();
+  it('holds the conversation, and no other, through the retries of a turn', () => {
+    const started: string[] = [];
+    const turn = (name: string, failures: number): Observable<string> =>
+      defer(() => {
+        started.push(name);
+        return failures-- > 0 ? throwError(() => new SluiceError('server_error', 'down')) : of(name);
+      }).pipe(
+        retryWithJitter({ attempts: 3, baseMs: 20, runtime }),
+        inConversation(lanes, name.charAt(0), { runtime }),
+      );
+    const first = record(turn('a1', 2));
+    const second = record(turn('a2', 0));
+    const third = record(turn('a3', 0));
+    expect(record(turn('b1', 0)).seen).to.deep.equal(['b1', '|']);
+    second.subscription.unsubscribe();
+    runtime.run();
+
+    expect(first.seen).to.deep.equal(['a1', '|']);
+    expect(third.seen).to.deep.equal(['a3', '|']);
+    expect(started).to.deep.equal(['a1', 'b1', 'a1', 'a1', 'a3']);
+    expect(lanes.snapshot()).to.deep.equal({ conversations: 0, waiting: 0 });
+  });
+
+  it('leaves no memory of 10,000 conversations, ended, cancelled or refused', async () => {
+    const kept: WeakRef<object>[] = [];
+    const before = await heapInUse();
+    for (let n = 0; n < 10_000; n++) {
+      const own = inConversation<object>(lanes, `conversation-${n}`, { runtime });
+      const source = new Subject<object>();
+      if (n % 100 === 0) kept.push(new WeakRef(source));
+      const running = source.pipe(own).subscribe();
+      const waiting = of({}).pipe(own).subscribe();
+      if (n % 2 === 0) source.complete();
+      else waiting.unsubscribe();
+      running.unsubscribe();
+    }
+    const growth = (await heapInUse()) - before;
+
     expect(lanes.snapshot()).to.deep.equal({ conversations: 0, waiting: 0 });
     expect(runtime.pending).to.equal(0);
+    expect(kept.filter((source) => source.deref() !== undefined)).to.have.length(0);
+    expect(growth / 2 ** 20).to.be.below(2);
   });
 
   it('refuses a wrong argument when it is made', () => {

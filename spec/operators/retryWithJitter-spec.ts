@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { EMPTY, NEVER, Observable, of, range, Subject, take, throwError } from 'rxjs';
-import { CallScope, currentScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope } from '../../lib/core/currentScope.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import { createRetryBudget } from '../../lib/operators/createRetryBudget.ts';
 import { RETRY_DEFAULTS } from '../../lib/operators/RetryWithJitterOptions.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Observable, of } from 'rxjs';
-import { currentScope } from '../../lib/core/CallScope.ts';
+import { currentScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { createQuota } from '../../lib/operators/createQuota.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { concat, defer, NEVER, Observable, of, retry, Subject, throwError, timer } from 'rxjs';
-import { CallScope, currentScope, runInScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { RateLimitHints } from '../../lib/core/hints.ts';

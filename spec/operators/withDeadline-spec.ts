@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { catchError, defer, EMPTY, NEVER, Observable, of, range, Subject, take, throwError } from 'rxjs';
-import { CallScope, currentScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope } from '../../lib/core/currentScope.ts';
 import type { SluiceError } from '../../lib/core/errors.ts';
 import { retryWithJitter } from '../../lib/operators/retryWithJitter.ts';
 import { withDeadline } from '../../lib/operators/withDeadline.ts';

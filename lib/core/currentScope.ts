@@ -1,0 +1,58 @@
+import type { CallScope } from './CallScope.ts';
+
+let current: CallScope | undefined;
+
+/** The frame that the caller's subscription runs in. Read it while being subscribed and never later. */
+export function currentScope(): CallScope | undefined {
+  return current;
+}
+
+/** Runs `work`, a subscription upwards, in `scope`. `undefined` means outside every call. */
+export function runInScope<R>(scope: CallScope | undefined, work: () => R): R {
+  const outer = current;
+  current = scope;
+  try {
+    return work();
+  } finally {
+    current = outer;
+  }
+}
+
+/**
+ * Sets the frame and returns the one before, which the caller must set again in a `finally`. For hot paths only, where
+ * the closure that {@link runInScope} needs would be made for every value.
+ */
+export function swapScope(scope: CallScope | undefined): CallScope | undefined {
+  const outer = current;
+  current = scope;
+  return outer;
+}
+
+interface Observing<T> {
+  next(value: T): void;
+  error(error: unknown): void;
+  complete(): void;
+}
+
+/**
+ * An observer that passes everything to `observer` in `scope`: the frame in which the one downstream subscribed. Without
+ * it a synchronous source would run the consumer's code inside the attempt's frame.
+ */
+export function deliverIn<T>(scope: CallScope | undefined, observer: Observing<T>): Observing<T> {
+  return {
+    next(value) {
+      const outer = swapScope(scope);
+      try {
+        observer.next(value);
+      } finally {
+        swapScope(outer);
+      }
+    },
+    error(error) {
+      runInScope(scope, () => observer.error(error));
+    },
+    complete() {
+      runInScope(scope, () => observer.complete());
+    },
+  };
+}
