@@ -7,7 +7,7 @@
 const RULES = {
   core: { parts: [], packages: [], types: ['rxjs'] },
   limits: { parts: ['core'], packages: [] },
-  wire: { parts: ['core'], packages: ['eventsource-parser'] },
+  wire: { parts: ['core'], packages: [] },
   sources: { parts: ['core', 'wire'], packages: ['rxjs'], types: ['openai'] },
   operators: { parts: ['core', 'limits', 'wire'], packages: ['rxjs'], types: ['openai'] },
   policy: { parts: ['core', 'limits'], packages: ['zod', 'yaml'], node: ['fs'] },
