@@ -237,7 +237,7 @@ describe('inConversation', () => {
     expect(lanes.snapshot()).to.deep.equal({ conversations: 0, waiting: 0 });
   });
 
-  it('leaves no memory of 10,000 conversations, ended, cancelled or refused', async () => {
+  it('leaves no memory of 10,000 conversations whose turns ended or were cancelled', async () => {
     const kept: WeakRef<object>[] = [];
     const before = await heapInUse();
     for (let n = 0; n < 10_000; n++) {
