@@ -9,7 +9,8 @@ export function stageLimits(settings: AttemptSettings, deadlineAtMs: number, now
   return {
     headersMs: timeouts.headersMs,
     // Half, so that a fallback still fits.
-    firstContentMs: timeouts.firstContentMs ?? Math.min(STAGE_TIMER_DEFAULTS.firstContentMs, leftMs / 2),
+    firstContentMs:
+      timeouts.firstContentMs ?? Math.min(STAGE_TIMER_DEFAULTS.firstContentMs, Math.max(1, Math.floor(leftMs / 2))),
     idleMs: timeouts.idleMs,
     tailMs: timeouts.tailMs,
     responseMs: timeouts.responseMs ?? (leftMs === Infinity ? STAGE_TIMER_DEFAULTS.responseMs : Infinity),
