@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { concat, defer, NEVER, of, retry, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { CallScope, runInScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';

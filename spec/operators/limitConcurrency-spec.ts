@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { defer, NEVER, of, retry, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { CallScope, runInScope } from '../../lib/core/CallScope.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
@@ -94,18 +95,16 @@ describe('limitConcurrency', () => {
 
     it('to rejections, once for a burst, before the slot can be had', () => {
       const limit = limitWith({ initial: 10, min: 1 });
-      const upstream = new Subject<never>();
-      const started: number[] = [];
-      for (let n = 0; n < 15; n++) {
-        const source = defer(() => (started.push(n), upstream));
-        record(source.pipe(limitConcurrency(limit, { runtime })));
-      }
-      expect(started).to.have.length(10);
-      upstream.error(new SluiceError('rate_limited', 'failed'));
+      const upstreams = Array.from({ length: 15 }, () => new Subject<never>());
+      for (const upstream of upstreams) record(upstream.pipe(limitConcurrency(limit, { runtime })));
+      const running = (): number => upstreams.filter((upstream) => upstream.observed).length;
+      for (const upstream of upstreams.slice(0, 3)) upstream.error(new SluiceError('rate_limited', 'failed'));
+      expect(limit.snapshot()).to.deep.equal({ limit: 7, inFlight: 7, waiting: 5 });
+      expect(running()).to.equal(7);
 
-      // One cut, to 7: as the ten come back, no more than seven run.
-      expect(limit.snapshot().limit).to.be.at.least(4);
-      expect(started.length).to.be.at.least(15);
+      upstreams[3]!.complete();
+      expect(running()).to.equal(7);
+      expect(upstreams[10]!.observed).to.be.true;
     });
 
     it('not to unsubscribes and errors of other kinds, though they come all at once', () => {
