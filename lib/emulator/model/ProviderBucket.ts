@@ -71,7 +71,7 @@ export class ProviderBucket {
 
   /** From now on another rate. What is there stays, up to the new burst. */
   change(rate: BucketRate, nowMs: number): void {
-    this.#anchorAt(Math.max(nowMs, this.#anchorMs), Math.min(this.level(nowMs), rate.burst));
+    this.#anchorAt(Math.max(nowMs, this.#anchorMs), this.level(nowMs));
     this.#rate = rate;
     this.#perMs = (rate.perMinute / 60_000) * (1 - rate.noiseShare);
   }

@@ -159,6 +159,22 @@ describe('FakeProvider', () => {
       expect(ask(asking({ model: 'b' })).verdict).to.equal('admitted');
     });
 
+    it('reports the tighter of account and model, and asks for the longer of their waits', () => {
+      for (const [account, model] of [
+        [6, 60],
+        [60, 6],
+      ] as const) {
+        const { ask } = start({
+          requestsPerMinute: account,
+          tokensPerMinute: account * 1_000,
+          models: { m: { requestsPerMinute: model, tokensPerMinute: model * 1_000 } },
+        });
+        const { headers } = headOf(ask(asking({ max_tokens: 94 })));
+        expect(headers['x-ratelimit-remaining-tokens']).to.equal('5900');
+        expect(headOf(ask()).headers['retry-after-ms']).to.equal('10000');
+      }
+    });
+
     it('corrects the reservation to what was used with `settle: usage`, and not with `reserved`', () => {
       const remainingAfterOne = (settle: 'usage' | 'reserved') => {
         const { ask } = start({ tokensPerMinute: 1_000, settle, tokens: 10 });
@@ -311,6 +327,12 @@ describe('FakeProvider', () => {
       expect(textOf(ends)).to.equal(textOf(all));
       expect(ends.at(-1)?.atMs).to.equal(all.at(-1)?.atMs);
       expect(contents[0]?.atMs).to.equal(50);
+    });
+
+    it('brings every chunk of a stream that has a fault, also with `chunks: ends`', () => {
+      const { ask } = start({ chunks: 'ends', script: [{ kind: 'cut', after: 40 }] });
+      const contents = played(ask()).filter((step) => step.kind === 'event' && step.part === 'content');
+      expect(contents).to.have.length(40);
     });
 
     it('makes the steps of a long stream only as they are asked for', () => {

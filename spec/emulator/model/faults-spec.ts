@@ -59,6 +59,12 @@ describe('faults', () => {
     expect(drawn({ kind: 'stall', after: 3, forMs: 100 }, asking({ stream: false }))).to.equal('HBB.');
   });
 
+  it('strikes right after the step before the place', () => {
+    expect(stepsOf({ kind: 'cut', after: 2 }).at(-1)?.atMs).to.equal(60);
+    expect(stepsOf({ kind: 'cut', after: 'headers' }).at(-1)?.atMs).to.equal(0);
+    expect(stepsOf({ kind: 'in_band_error', after: 2 }).at(-1)?.atMs).to.equal(60);
+  });
+
   it('goes on after a stall that ends, later by as much', () => {
     const steps = stepsOf({ kind: 'stall', after: 2, forMs: 1_000 });
     expect(drawn({ kind: 'stall', after: 2, forMs: 1_000 })).to.equal('HoccccfuD.');
