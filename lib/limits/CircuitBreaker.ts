@@ -64,7 +64,9 @@ export class CircuitBreaker {
   #credit = 0;
   #consecutiveFailures = 0;
   #lastFailureAtMs = -Infinity;
-  #openings = 0;
+  /** How often the open time has grown, and how many probes have failed, since the breaker was last stable. */
+  #growths = 0;
+  #failedProbes = 0;
   #openForMs = 0;
   #openUntilMs = -Infinity;
   #closedAtMs = -Infinity;
@@ -200,10 +202,11 @@ export class CircuitBreaker {
   }
 
   #open(atMs: number, reason: BreakerChangeReason, changes: BreakerChange[]): void {
-    const { openMs, openFactor, openCapMs, windowMs } = this.#options;
+    const { openMs, openFactor, openCapMs, steadyProbes, windowMs } = this.#options;
     const wasStable = this.#state !== 'half_open' && atMs - this.#closedAtMs >= windowMs;
-    this.#openings = wasStable ? 0 : this.#openings + 1;
-    this.#openForMs = Math.min(openCapMs, openMs * openFactor ** this.#openings);
+    if (wasStable) this.#growths = this.#failedProbes = 0;
+    else if (reason !== 'probe_failed' || ++this.#failedProbes > steadyProbes) this.#growths++;
+    this.#openForMs = Math.min(openCapMs, openMs * openFactor ** this.#growths);
     this.#openUntilMs = atMs + this.#openForMs;
     this.#newEpoch();
     this.#change('open', reason, changes);

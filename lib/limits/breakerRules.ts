@@ -20,8 +20,16 @@ export interface CircuitBreakerOptions {
   readonly minCalls?: number | undefined;
   /** How long it stays open the first time. Default: 15,000. */
   readonly openMs?: number | undefined;
-  /** The open time grows by this factor each time it opens again without having been stable. 1 or more. Default: 2. */
+  /**
+   * The open time grows by this factor each time it opens again without having been stable, but for the first
+   * `steadyProbes`. 1 or more. Default: 2.
+   */
   readonly openFactor?: number | undefined;
+  /**
+   * So many failed probes leave the open time as it is: an outage of a few open times is then found over within one.
+   * Stuck probes and failures soon after closing always make it grow. 0 or more, whole. Default: 3.
+   */
+  readonly steadyProbes?: number | undefined;
   /** Longest open time. At least `openMs`. Default: 120,000, or `openMs` if that is longer. */
   readonly openCapMs?: number | undefined;
   /** Part of the traffic that may probe while half-open, above 0, at most 1. A ramp starts from it too. Default: 0.1. */
@@ -43,6 +51,7 @@ export const CIRCUIT_BREAKER_DEFAULTS = {
   minCalls: 10,
   openMs: 15_000,
   openFactor: 2,
+  steadyProbes: 3,
   openCapMs: 120_000,
   halfOpenShare: 0.1,
   halfOpenMaxProbes: 10,
@@ -85,6 +94,7 @@ export function checkBreakerOptions(options: CircuitBreakerOptions): CheckedBrea
     minCalls: wholeNumber('minCalls', options.minCalls ?? defaults.minCalls),
     openMs,
     openFactor: factor(options.openFactor ?? defaults.openFactor),
+    steadyProbes: wholeNumber('steadyProbes', options.steadyProbes ?? defaults.steadyProbes, 0),
     openCapMs,
     halfOpenShare: share(options.halfOpenShare ?? defaults.halfOpenShare),
     halfOpenMaxProbes: wholeNumber('halfOpenMaxProbes', options.halfOpenMaxProbes ?? defaults.halfOpenMaxProbes),

@@ -248,17 +248,25 @@ describe('CircuitBreaker', () => {
       expect(bench.state).to.equal('half_open');
     });
 
-    it('stays open longer each time, up to the cap', () => {
-      const bench = new Bench({ ...brittle, openMs: 50, openFactor: 3, openCapMs: 400 });
+    const opensAgain = (options: CircuitBreakerOptions, times: number): (number | BreakerTicket)[] => {
+      const bench = new Bench({ ...brittle, openMs: 50, ...options });
       bench.call(FAILED);
-      const waits: (number | BreakerTicket)[] = [];
-      for (let n = 0; n < 4; n++) {
+      return Array.from({ length: times }, () => {
         const waitMs = bench.ask();
-        waits.push(waitMs);
         bench.clock.nowMs += Number(waitMs);
         bench.call(FAILED);
-      }
-      expect(waits).to.deep.equal([50, 150, 400, 400]);
+        return waitMs;
+      });
+    };
+
+    it('stays open longer each time, up to the cap', () => {
+      const options = { steadyProbes: 0, openFactor: 3, openCapMs: 400 };
+      expect(opensAgain(options, 4)).to.deep.equal([50, 150, 400, 400]);
+    });
+
+    it('comes back at one pace for the first few probes that fail', () => {
+      expect(opensAgain({}, 7)).to.deep.equal([50, 50, 50, 50, 100, 200, 400]);
+      expect(opensAgain({ steadyProbes: 1 }, 4)).to.deep.equal([50, 50, 100, 200]);
     });
 
     it('does not overflow after thousands of openings', () => {
@@ -532,6 +540,8 @@ describe('CircuitBreaker', () => {
       { openMs: 0 },
       { openMs: NaN },
       { openFactor: 0.5 },
+      { steadyProbes: -1 },
+      { steadyProbes: 0.5 },
       { openFactor: Infinity },
       { openCapMs: 0 },
       { openCapMs: 1000, openMs: 2000 },
@@ -590,6 +600,7 @@ describe('CircuitBreaker', () => {
             windowMs: fc.constantFrom(20, 200),
             openMs: fc.integer({ min: 1, max: 60 }),
             openFactor: fc.constantFrom(1, 2),
+            steadyProbes: fc.constantFrom(0, 1),
             openCapMs: fc.constant(200),
             halfOpenShare: fc.constantFrom(0.1, 0.5, 1),
             halfOpenMaxProbes: fc.integer({ min: 1, max: 3 }),
