@@ -6,6 +6,8 @@ import type { Outcome } from '../core/outcome.ts';
 /** What comes back of a reservation. */
 export type Refund = 'all' | 'requests' | 'tokens' | 'none';
 
+export const REFUNDS: readonly Refund[] = ['all', 'requests', 'tokens', 'none'];
+
 /**
  * How an attempt ended: `unsent`: cancelled before it was dispatched; `unanswered`: the connection failed before a
  * response began; `cancelled`: by the caller after dispatch; else the code of its failure.
@@ -22,7 +24,7 @@ export const REFUND_DEFAULTS: RefundRules = {
   overloaded: 'tokens',
 };
 
-const CAUSES: readonly string[] = [
+export const REFUND_CAUSES: readonly RefundCause[] = [
   'unsent',
   'unanswered',
   'cancelled',
@@ -42,13 +44,15 @@ const CAUSES: readonly string[] = [
   'stream_idle',
   'timeout',
   'upstream_body_invalid',
-] satisfies readonly RefundCause[];
+];
 
 /** @throws SluiceError `invalid_option` if a cause or a refund is not one of those above. */
 export function checkedRefunds(rules: RefundRules): RefundRules {
   for (const [cause, refund] of Object.entries(rules)) {
-    if (!CAUSES.includes(cause)) throw invalidOption('refundOn', `keyed by ${CAUSES.join(', ')}`, cause);
-    if (refund !== undefined) oneOf(`refundOn.${cause}`, refund, ['all', 'requests', 'tokens', 'none']);
+    if (!(REFUND_CAUSES as readonly string[]).includes(cause)) {
+      throw invalidOption('refundOn', `keyed by ${REFUND_CAUSES.join(', ')}`, cause);
+    }
+    if (refund !== undefined) oneOf(`refundOn.${cause}`, refund, REFUNDS);
   }
   return rules;
 }

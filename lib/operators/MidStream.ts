@@ -1,11 +1,10 @@
 import type { Answer } from '../core/answer.ts';
 import type { ErrorCode, SluiceError } from '../core/errors.ts';
+import type { MidStreamMode } from '../core/midStream.ts';
 import { isContinuable, joinAnswers } from './joinAnswers.ts';
 
-/** What to do when a stream fails after its first value. */
-export type MidStreamMode = 'fail' | 'restart' | 'continue';
-
-export const MID_STREAM_MODES: readonly MidStreamMode[] = ['fail', 'restart', 'continue'];
+export { MID_STREAM_MODES } from '../core/midStream.ts';
+export type { MidStreamMode } from '../core/midStream.ts';
 
 /** How the next attempt relates to what the consumer holds: nothing, instead of it, behind it, or no attempt. */
 export type GoOn =

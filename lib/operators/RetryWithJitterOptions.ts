@@ -7,8 +7,9 @@ import type { EventListener } from '../core/events.ts';
 import type { RetryBudgetPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
-import { BACKOFF_DEFAULTS, JITTERS } from '../limits/backoff.ts';
+import { JITTERS } from '../limits/backoff.ts';
 import type { BackoffOptions, Jitter } from '../limits/backoff.ts';
+import { RETRY_RULE_DEFAULTS } from '../limits/retryRules.ts';
 import { MID_STREAM_MODES } from './MidStream.ts';
 import type { MidStreamMode } from './MidStream.ts';
 
@@ -54,10 +55,7 @@ export const RETRY_DEFAULTS: Readonly<{
   tokens: number;
   midStream: MidStreamMode;
 }> = Object.freeze({
-  ...BACKOFF_DEFAULTS,
-  attempts: 5,
-  maxAttempts: Infinity,
-  maxHintMs: 60_000,
+  ...RETRY_RULE_DEFAULTS,
   tokens: 1,
   midStream: 'fail',
 });
