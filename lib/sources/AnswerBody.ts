@@ -4,6 +4,7 @@ import { SluiceError } from '../core/errors.ts';
 import { SseDecoder } from '../wire/SseDecoder.ts';
 import { END, firstByte, readerOf } from './bodyReads.ts';
 import type { BodyReader, Read } from './bodyReads.ts';
+import { isUsageReport } from './chunkFacts.ts';
 import { invalidBody } from './failures.ts';
 import type { AboutAttempt } from './failures.ts';
 import { discard } from './readBounded.ts';
@@ -42,7 +43,7 @@ export class AnswerBody {
   /** Ends a wait for the consumer that has left. */
   #wake: (() => void) | undefined;
   #left = false;
-  /** The last event was passed on. */
+  /** What was passed on last may be the last event. */
   #ended = false;
 
   constructor(response: Response, attempt: Attempt, subscriber: Subscriber<WireEvent>, options: AnswerBodyOptions) {
@@ -112,7 +113,7 @@ export class AnswerBody {
     }
     const value = this.#parsed(data, event);
     if (value === undefined) return;
-    if (this.#attempt.api === 'responses') this.#ended = TERMINAL.has((Object(value) as { type?: unknown }).type);
+    this.#ended = this.#attempt.api === 'chat' ? isUsageReport(value) : isTerminal(value);
     this.#subscriber.next({ kind: 'data', value, event, size: data.length });
   }
 
@@ -186,6 +187,10 @@ export class AnswerBody {
       this.#wake = resolve;
     });
   }
+}
+
+function isTerminal(value: unknown): boolean {
+  return TERMINAL.has((Object(value) as { readonly type?: unknown }).type);
 }
 
 /** As the SDK does to what it parses. */

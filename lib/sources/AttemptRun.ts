@@ -125,8 +125,9 @@ export class AttemptRun<T> {
     if (typeof verdict !== 'string') return this.#finished ? this.#succeed() : this.#fail(verdict);
     if (verdict === 'content') this.#content();
     else if (this.#committed && isProgress(this.#call.api, value)) this.#watch.progress();
-    if (!(this.#hideUsage && isUsageReport(value))) this.#emit(value, size);
-    this.#advance();
+    const reportsUsage = isUsageReport(value);
+    if (!(reportsUsage && this.#hideUsage)) this.#emit(value, size);
+    this.#advance(reportsUsage);
   }
 
   #content(): void {
@@ -151,10 +152,11 @@ export class AttemptRun<T> {
     }
   }
 
-  #advance(): void {
+  /** Usage is the last thing to come: where it has, a `[DONE]` is not waited for. */
+  #advance(reportsUsage: boolean): void {
     if (this.over || this.#reader === undefined) return;
     const { state } = this.#reader;
-    if (state === 'ended') return this.#succeed();
+    if (state === 'ended' || (state === 'finished' && reportsUsage)) return this.#succeed();
     if (state === 'open' || this.#finished) return;
     this.#finished = true;
     this.#watch.finished();

@@ -2,7 +2,7 @@ import type { Attempt } from '../core/attempt.ts';
 
 /** A chat chunk that only reports usage: `choices` is empty. */
 export function isUsageReport(value: unknown): boolean {
-  const { choices, usage } = value as { readonly choices?: unknown; readonly usage?: unknown };
+  const { choices, usage } = Object(value) as { readonly choices?: unknown; readonly usage?: unknown };
   return Array.isArray(choices) && choices.length === 0 && typeof usage === 'object' && usage !== null;
 }
 

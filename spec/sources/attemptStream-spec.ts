@@ -142,19 +142,30 @@ describe('attemptStream', () => {
     });
 
     it('waits after the last finish reason for usage, no longer than tailMs', () => {
-      const ended: SluiceEvent[] = [];
-      const seen = record(
-        stream({ onEvent: (event) => ended.push(event) }, { stream_options: { include_usage: true } }),
-      );
+      const seen = record(stream());
       transport.last.data(say('a'), stop());
       runtime.advance(999);
-      transport.last.data(usage());
-      expect(seen.values.at(-1)).to.deep.equal(usage());
       expect(seen.ended).to.equal(undefined);
       runtime.advance(1);
       expect(seen.ended).to.equal('complete');
+    });
+
+    it('completes when usage has come after the last finish reason, and not at usage before it', () => {
+      const ended: SluiceEvent[] = [];
+      const seen = record(
+        stream({ onEvent: (event) => ended.push(event) }, { stream_options: { include_usage: true }, n: 2 }),
+      );
+      transport.last.data(say('a'), usage(), stop(), usage());
+      expect(seen.ended).to.equal(undefined);
+      transport.last.data(stop('stop', 1), usage());
+      expect(seen.values.at(-1)).to.deep.equal(usage());
+      expect(seen.ended).to.equal('complete');
       expect(transport.last.left).to.equal(true);
-      expect(ended.at(-1)).to.deep.include({ type: 'attempt.ended', outcome: 'success', finishReasons: ['stop'] });
+      expect(ended.at(-1)).to.deep.include({
+        type: 'attempt.ended',
+        outcome: 'success',
+        finishReasons: ['stop', 'stop'],
+      });
       expect(ended.at(-1)).to.have.nested.property('usage.totalTokens', 5);
     });
 
