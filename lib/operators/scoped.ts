@@ -29,6 +29,9 @@ export interface ScopedHooks {
   readonly subscribed?: ((ended: boolean) => void) | undefined;
 }
 
+// Every operator of RxJS 7 is such a subclass, but the one it makes them with is not exported. Without it a synchronous
+// source cannot be stopped, or each value passes one operator more; the peer range ends before RxJS 8.
+/* eslint-disable rxjs-x/no-subclass, @typescript-eslint/no-deprecated */
 /** A Subscriber of its own, so that a synchronous source sees at once when the one downstream has had enough. */
 class ScopedSubscriber<T> extends Subscriber<T> {
   readonly #scope: CallScope | undefined;
