@@ -5,6 +5,7 @@ import { runInScope } from '../core/currentScope.ts';
 import { runAtPace } from '../core/pace.ts';
 import { positiveOrInfinity, wholeNumber } from '../core/checks.ts';
 import { SluiceError } from '../core/errors.ts';
+import { abortError } from './abortError.ts';
 
 export interface ToAsyncIterableOptions {
   /** Values held for the consumer before the bodies they come from stop being read. A whole number above 0. Default: 64. */
@@ -147,7 +148,7 @@ class ObservableIterator<T> implements AsyncIterableIterator<T, undefined, undef
   readonly #abort = (): void => {
     this.#held = [];
     this.#head = 0;
-    this.#end({ error: new SluiceError('aborted', 'the signal of the iteration was aborted') });
+    this.#end({ error: abortError(this.#settings.signal as AbortSignal, 'the signal of the iteration was aborted') });
   };
 
   #add(value: T): void {
