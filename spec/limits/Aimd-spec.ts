@@ -77,6 +77,32 @@ describe('Aimd', () => {
       expect(bench.end(bench.start(), SUCCESS).reason).to.equal('app_limited');
     });
 
+    it('by one a round trip, and by no more', () => {
+      const bench = new Bench({ ...free, initial: 10 });
+      for (let n = 0; n < 5; n++) bench.round(SUCCESS);
+
+      expect(bench.limit).to.equal(15);
+      expect(bench.round(SUCCESS)[0]?.reason).to.equal('gaining');
+    });
+
+    it('only if the limit was reached as it is now', () => {
+      const bench = new Bench({ ...free, initial: 2, min: 1 });
+      const [first, second] = [bench.start(), bench.start()];
+      bench.end(first, SUCCESS);
+      const third = bench.start();
+      expect(bench.end(second, SUCCESS)).to.include({ kind: 'changed', to: 3 });
+
+      expect(bench.end(third, SUCCESS).reason).to.equal('app_limited');
+    });
+
+    it('also where more are in flight than a limit that was lowered from outside', () => {
+      const bench = new Bench({ ...free, initial: 8 });
+      const marks = Array.from({ length: 6 }, () => bench.start());
+      bench.aimd.adjust(4);
+
+      expect(bench.end(marks[0]!, SUCCESS).reason).to.equal('gaining');
+    });
+
     it('not above max', () => {
       const bench = new Bench({ ...free, initial: 9, min: 1, max: 10 });
       for (let n = 0; n < 50; n++) {
@@ -213,6 +239,17 @@ describe('Aimd', () => {
       const unaware = new Bench({ initial: 10 });
       unaware.round(SUCCESS, 1000, 10, 600_000);
       expect(unaware.limit).to.be.at.least(10);
+    });
+
+    it('by slow first content again only when as many have been slow since', () => {
+      const bench = new Bench({ initial: 10, maxFirstContentMs: 500 });
+      const slow = (): AimdDecision => bench.end(bench.start(), SUCCESS, 600);
+      const limits = Array.from({ length: 10 }, () => {
+        slow();
+        return bench.limit;
+      });
+
+      expect(limits).to.deep.equal([10, 10, 10, 10, 7, 7, 7, 7, 7, 4]);
     });
 
     it('not by one slow first content among fast ones', () => {

@@ -329,11 +329,11 @@ describe('CircuitBreaker', () => {
     });
 
     it('does not save up what it refused', () => {
-      const bench = halfOpen({ halfOpenShare: 0.5, halfOpenMaxProbes: 2 });
+      const bench = halfOpen({ halfOpenShare: 0.5, halfOpenMaxProbes: 8 });
       const probes = bench.passed(1000);
       for (const probe of probes) bench.breaker.firstContent(probe);
 
-      expect(bench.passed(4)).to.have.length(2);
+      expect(bench.passed(8)).to.have.length(5);
     });
 
     it('closes when a probe succeeds', () => {
@@ -377,6 +377,16 @@ describe('CircuitBreaker', () => {
 
       bench.settle(first!, DROPPED);
       expect(bench.passed(2)).to.have.length(1);
+    });
+
+    it('does not take a probe for stuck that has given its place back', () => {
+      const bench = halfOpen({ halfOpenMaxMs: 200 });
+      bench.call(DROPPED);
+      expect(bench.breaker.stuckAtMs).to.be.undefined;
+      bench.clock.nowMs += 200;
+
+      bench.call(SUCCESS);
+      expect(bench.state).to.equal('closed');
     });
 
     it('ignores the result of a call that started while it was closed', () => {
@@ -480,6 +490,19 @@ describe('CircuitBreaker', () => {
       expect(bench.passed(100)).to.have.length(55);
       bench.clock.nowMs += 400;
       expect(bench.passed(100)).to.have.length(91);
+    });
+
+    it('starts with nothing saved up while half-open', () => {
+      const bench = new Bench({ ...brittle, rampMs: 1000, halfOpenShare: 0.1, halfOpenMaxProbes: 100 });
+      bench.call(FAILED);
+      bench.clock.nowMs += 50;
+      const probes = bench.passed(30);
+      expect(probes).to.have.length(3);
+      bench.settle(probes[0]!, DROPPED);
+      bench.settle(probes[1]!, DROPPED);
+      bench.settle(probes[2]!, SUCCESS);
+
+      expect(bench.passed(100)).to.have.length(10);
     });
 
     it('lets calls through one after the other without refusing any', () => {

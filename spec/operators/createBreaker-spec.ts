@@ -168,6 +168,14 @@ describe('createBreaker', () => {
       expect(revoked).to.deep.equal(['circuit_open']);
     });
 
+    it('revokes none that has been released, also where its holder says only later what to do', () => {
+      const breaker = breakerWith();
+      const pass = acquire(breaker);
+      acquire(breaker).release(FAILED);
+      pass.release(DROPPED);
+      pass.onRevoke(() => expect.fail('it was revoked'));
+    });
+
     it('revokes each pass once and takes its release for nothing', () => {
       const breaker = breakerWith();
       const pass = acquire(breaker);
@@ -241,6 +249,18 @@ describe('createBreaker', () => {
         expect(runtime.pending).to.equal(0);
       });
     }
+
+    it('has no timer left for one that was released unsent while another runs', () => {
+      const breaker = breakerWith({ halfOpenMaxProbes: 2, halfOpenShare: 1 });
+      acquire(breaker).release(FAILED);
+      runtime.advance(50);
+      const [first, second] = [acquire(breaker), acquire(breaker)];
+      second.dispatched();
+      expect(runtime.pending).to.equal(1);
+
+      first.release(DROPPED);
+      expect(runtime.pending).to.equal(0);
+    });
 
     it('has no timer while it is closed or open', () => {
       const breaker = breakerWith();

@@ -228,6 +228,28 @@ describe('createConcurrencyLimit', () => {
       expect(runtime.pending).to.equal(0);
     });
 
+    it('and arms no timer anew while the one that is armed is early enough', () => {
+      let armed = 0;
+      const counting = {
+        ...runtime,
+        scheduler: {
+          schedule: (work: () => void, delayMs?: number) => {
+            armed++;
+            return runtime.scheduler.schedule(work, delayMs);
+          },
+        },
+      };
+      const limit = createConcurrencyLimit({ limit: 1, maxWaitMs: 100 }, counting);
+      let running = ask(limit);
+      const waiting = Array.from({ length: 100 }, () => ask(limit));
+      for (const next of waiting.slice(0, 50)) {
+        running.permit!.release(SUCCESS);
+        running = next;
+      }
+
+      expect(armed).to.equal(1);
+    });
+
     it('never one whose permit comes in the tick in which its time is up', () => {
       const limit = createConcurrencyLimit(1, runtime);
       const running = ask(limit);
@@ -285,6 +307,20 @@ describe('createConcurrencyLimit', () => {
     expect(own).to.deep.equal([cut]);
     expect(waits.permit).to.be.undefined;
     expect(limit.snapshot()).to.deep.equal({ limit: 1, inFlight: 1, waiting: 1 });
+  });
+
+  it('reports a change before it grants on account of it', () => {
+    const limit = createConcurrencyLimit(
+      { initial: 1, min: 1, growEveryMs: 0, maxOverMeasured: Infinity, onFact: ({ type }) => order.push(type) },
+      runtime,
+    );
+    const running = ask(limit, 'a');
+    ask(limit, 'b');
+    ask(limit, 'c');
+    order.length = 0;
+    running.permit!.release(SUCCESS);
+
+    expect(order).to.deep.equal(['limit.changed', 'b', 'b|', 'c', 'c|']);
   });
 
   it('throws for wrong options when it is made', () => {
