@@ -1,8 +1,8 @@
 import type { WireEvent } from '../core/attempt.ts';
-import { SluiceError } from '../core/errors.ts';
+import { isSluiceError, SluiceError } from '../core/errors.ts';
 import type { CallStage } from '../core/errors.ts';
-import { classifyResponse, classifyThrown } from '../wire/classify.ts';
-import { headerOf, headerReader, NO_HEADERS } from '../wire/headers.ts';
+import { answerBehind, classifyResponse, classifyThrown } from '../wire/classify.ts';
+import { headerOf, NO_HEADERS } from '../wire/headers.ts';
 import type { HeaderReader } from '../wire/headers.ts';
 import { readHints } from '../wire/hints.ts';
 import type { CapturedFailure } from './captureFailures.ts';
@@ -85,17 +85,17 @@ export function sendFailure(
   model: string | undefined,
   wallNowMs: number,
 ): { readonly head: WireEvent | undefined; readonly error: SluiceError } {
-  const said = Object(thrown) as Readonly<Record<string, unknown>>;
-  const status = said['status'] ?? said['statusCode'];
-  if (typeof status !== 'number') {
+  const behind = isSluiceError(thrown) ? undefined : answerBehind(thrown);
+  if (behind === undefined) {
     return {
       head: undefined,
       error: thrownError(thrown, { model, status: undefined, requestId: undefined }, wallNowMs),
     };
   }
+  const { status } = behind;
   // The SDK may have sent twice, to renew a token; only the answer that it failed with counts.
   const answer = captured?.status === status ? captured : undefined;
-  const headers = answer?.headers ?? headerReader(said['headers'] ?? said['responseHeaders']);
+  const headers = answer?.headers ?? behind.headers;
   const requestId = requestIdOf(headers);
   const error =
     answer === undefined

@@ -2,7 +2,9 @@ import { isSluiceError, SluiceError } from '../core/errors.ts';
 import type { ErrorCode, SluiceErrorFields } from '../core/errors.ts';
 import { classifyErrorObject, classifyResponse } from './classifyResponse.ts';
 import { codeOfName } from './codes.ts';
+import { unwrapBody } from './errorBody.ts';
 import { headerOf, headerReader } from './headers.ts';
+import type { HeaderReader } from './headers.ts';
 import { causeOf, fieldOf, nameOf, textOf } from './redact.ts';
 
 export interface ThrownContext {
@@ -31,16 +33,17 @@ const BODY_WORDS = /\bJSON\b|server-sent event/i;
  * local and never retried.
  */
 export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceError {
-  if (isBranded(thrown)) return thrown;
   const links = chainOf(thrown);
+  const ours = links.find(isBranded);
+  if (ours !== undefined) return ours;
   const name = nameOf(thrown);
   const made = (code: ErrorCode, message: string, fields: SluiceErrorFields = {}): SluiceError => {
     const { model, status, requestId } = context;
     return new SluiceError(code, message, { model, status, requestId, cause: causeOf(thrown), ...fields });
   };
   if (isAbort(thrown, name)) return made('aborted', 'the call was aborted', { status: undefined });
-  const status = statusOf(thrown);
-  if (status !== undefined) return fromAnswer(thrown, status, context);
+  const answered = answeredLink(links);
+  if (answered !== undefined) return fromAnswer(answered.link, answered.status, context);
   for (const link of links) {
     const code = textOf(link, 'code') ?? '';
     if (code === 'UND_ERR_BODY_TIMEOUT') return made('stream_idle', 'the body stopped coming');
@@ -54,8 +57,9 @@ export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceE
     }
     if (CONNECTION_CODES.test(code)) return made('connection', `the connection failed: ${code}`);
   }
-  if (links.some((link) => isConnectionError(link))) return made('connection', 'the connection failed');
-  const inBand = inBandError(thrown, context);
+  // That the connection failed is also what an SDK says of a transport that told more.
+  const inBand = links.map((link) => inBandError(link, context)).find((error) => error && error.code !== 'connection');
+  if (inBand === undefined && links.some(saysConnection)) return made('connection', 'the connection failed');
   if (inBand !== undefined) return inBand;
   if (name === 'SyntaxError' && BODY_WORDS.test(textOf(thrown, 'message') ?? '')) {
     return made('upstream_body_invalid', 'the answer could not be parsed');
@@ -71,6 +75,20 @@ function isBranded(thrown: unknown): thrown is SluiceError {
   }
 }
 
+/** The answer that a thrown error was made from, in so far as it or a cause of it tells. */
+export function answerBehind(thrown: unknown): { readonly status: number; readonly headers: HeaderReader } | undefined {
+  const answered = answeredLink(chainOf(thrown));
+  return answered && { status: answered.status, headers: headersOf(answered.link) };
+}
+
+function answeredLink(links: readonly unknown[]): { readonly link: unknown; readonly status: number } | undefined {
+  for (const link of links) {
+    const status = statusOf(link);
+    if (status !== undefined) return { link, status };
+  }
+  return undefined;
+}
+
 /** What was thrown, its causes, and those that an AggregateError collected. */
 function chainOf(thrown: unknown): readonly unknown[] {
   const links: unknown[] = [];
@@ -78,6 +96,9 @@ function chainOf(thrown: unknown): readonly unknown[] {
     if (typeof link !== 'object' || link === null || links.length >= 12 || links.includes(link)) return;
     links.push(link);
     add(fieldOf(link, 'cause'));
+    // An SDK turns an object that is no Error into one whose message is the object.
+    const message = textOf(link, 'message');
+    if (message?.startsWith('{"')) add(unwrapBody(message));
     const collected = fieldOf(link, 'errors');
     if (Array.isArray(collected)) collected.slice(0, 4).forEach(add);
   };
@@ -90,9 +111,9 @@ function isAbort(thrown: unknown, name: string): boolean {
   return name === 'AbortError' || made === 'APIUserAbortError' || fieldOf(thrown, 'code') === 'ABORT_ERR';
 }
 
-function isConnectionError(link: unknown): boolean {
+function saysConnection(link: unknown): boolean {
   const name = nameOf(link);
-  if (name === 'APIConnectionError') return true;
+  if (codeOfName(name) === 'connection' || codeOfName(textOf(link, 'code') ?? '') === 'connection') return true;
   // Only a bare TypeError of fetch, or an Error of a socket: another TypeError is a mistake in a program.
   const bare =
     name === 'TypeError' ||
@@ -120,9 +141,7 @@ function statusOf(thrown: unknown): number | undefined {
 /** An SDK's error made from an answer: classified as that answer. */
 function fromAnswer(thrown: unknown, status: number, context: ThrownContext): SluiceError {
   const response = fieldOf(thrown, 'response');
-  const reader = headerReader(
-    fieldOf(thrown, 'headers') ?? fieldOf(thrown, 'responseHeaders') ?? fieldOf(response, 'headers'),
-  );
+  const reader = headersOf(thrown);
   const inner = fieldOf(thrown, 'error');
   const { code, type } = { code: fieldOf(thrown, 'code'), type: fieldOf(thrown, 'type') };
   const own = { error: { message: textOf(thrown, 'message'), code, type: type ?? named(thrown) } };
@@ -137,6 +156,11 @@ function fromAnswer(thrown: unknown, status: number, context: ThrownContext): Sl
     model: context.model,
     cause: causeOf(thrown),
   });
+}
+
+function headersOf(thrown: unknown): HeaderReader {
+  const own = fieldOf(thrown, 'headers') ?? fieldOf(thrown, 'responseHeaders');
+  return headerReader(own ?? fieldOf(fieldOf(thrown, 'response'), 'headers'));
 }
 
 /** An SDK's error without a status: made from an error inside a stream, or known by its name alone. */

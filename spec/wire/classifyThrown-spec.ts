@@ -80,6 +80,40 @@ describe('classifyThrown', () => {
     for (const abort of aborts) expect(classifyThrown(abort, BODY)).to.include({ code: 'aborted', retryable: false });
   });
 
+  it("finds them behind the SDK's own error about a fetch that threw", () => {
+    const headers = { 'retry-after': '7' };
+    const thrown: readonly unknown[] = [
+      Object.assign(new Error('denied'), { name: 'AuthenticationError', status: 401 }),
+      Object.assign(new Error('denied'), { response: { status: 401, headers } }),
+      new Error('proxy', { cause: new Error('deeper', { cause: { statusCode: 401 } }) }),
+      // As the SDK turns an object that is no Error into one.
+      new Error(JSON.stringify({ name: 'AuthenticationError', status: 401 })),
+    ];
+    for (const cause of thrown) {
+      const error = classifyThrown(new APIConnectionError({ cause: cause as Error }), HEADERS);
+      expect(error).to.include({ code: 'auth', status: 401, retryable: false });
+    }
+    const limited = Object.assign(new Error('slow'), { status: 429, headers });
+    expect(classifyThrown(new APIConnectionError({ cause: limited }), HEADERS)).to.include({
+      code: 'rate_limited',
+      retryAfterMs: 7_000,
+    });
+  });
+
+  it('knows a class or code behind it that says more than that the connection failed', () => {
+    const behind = (cause: Error): ErrorCode =>
+      classifyThrown(new APIConnectionError({ cause, message: 'Connection error.' }), HEADERS).code;
+    expect(behind(new RateLimitError('slow down'))).to.equal('rate_limited');
+    expect(behind(coded('no money', 'insufficient_quota'))).to.equal('quota_exhausted');
+    expect(behind(coded('reset', 'ECONNRESET'))).to.equal('connection');
+    expect(behind(new Error('who knows'))).to.equal('connection');
+  });
+
+  it('passes through a SluiceError that an SDK has wrapped: a refusal of ours is no failed connection', () => {
+    const refusal = new SluiceError('circuit_open', 'open');
+    expect(classifyThrown(new APIConnectionError({ cause: refusal }), HEADERS)).to.equal(refusal);
+  });
+
   it('tells timeouts by where they struck', () => {
     const rows: readonly (readonly [unknown, ErrorCode])[] = [
       [new APIConnectionTimeoutError(), 'timeout'],
