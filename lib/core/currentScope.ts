@@ -1,3 +1,4 @@
+import type { Observer } from 'rxjs';
 import type { CallScope } from './CallScope.ts';
 
 let current: CallScope | undefined;
@@ -28,17 +29,11 @@ export function swapScope(scope: CallScope | undefined): CallScope | undefined {
   return outer;
 }
 
-interface Observing<T> {
-  next(value: T): void;
-  error(error: unknown): void;
-  complete(): void;
-}
-
 /**
  * An observer that passes everything to `observer` in `scope`: the frame in which the one downstream subscribed. Without
  * it a synchronous source would run the consumer's code inside the attempt's frame.
  */
-export function deliverIn<T>(scope: CallScope | undefined, observer: Observing<T>): Observing<T> {
+export function deliverIn<T>(scope: CallScope | undefined, observer: Observer<T>): Observer<T> {
   return {
     next(value) {
       const outer = swapScope(scope);

@@ -50,3 +50,7 @@ export type { ProviderOptions } from './model/settings.ts';
 export { encodeStep } from './model/steps.ts';
 export type { EventPart } from './model/steps.ts';
 export type { ProviderStep } from './model/steps.ts';
+export type { Fields } from './model/request.ts';
+export type { Clock } from '../core/runtime.ts';
+export type { Runtime } from '../core/runtime.ts';
+export type { Scheduler } from '../core/runtime.ts';
