@@ -17,8 +17,8 @@ import type { AnswerPart } from './answerPart.ts';
  * import OpenAI from 'openai';
  *
  * const request = { model: 'gpt-5.5', messages: [{ role: 'user' as const, content: 'Hello' }] };
- * const { text, usage } = await lastAnswer(chat(new OpenAI(), request).pipe(retryWithJitter()));
- * console.log(text, usage?.totalTokens);
+ * const { text, finishReason } = await lastAnswer(chat(new OpenAI(), request).pipe(retryWithJitter()));
+ * console.log(text, finishReason);
  * ```
  */
 export function lastAnswer(observable$: Observable<AnswerPart>): Promise<Answer> {
