@@ -32,7 +32,7 @@ export interface RequestFault {
   readonly message: string;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 export function readRequest(request: ProviderRequest): RequestFacts | RequestFault {
   const { api, body } = request;
