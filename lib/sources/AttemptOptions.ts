@@ -48,7 +48,7 @@ export interface AttemptOptions {
   readonly onEvent?: EventListener | undefined;
   /** Paces the reading of the body. `ready()` must not reject; if it does, reading goes on. */
   readonly demand?: Demand | undefined;
-  /** Asks for token usage at the end of a chat stream. `false` for providers that refuse `stream_options`. Default: true. */
+  /** Asks for token usage at the end of a chat stream, where the provider lets itself be asked. Default: true. */
   readonly includeUsage?: boolean | undefined;
   /** Largest event of a stream, in bytes. A larger one is `upstream_body_invalid`. */
   readonly maxEventBytes?: number | undefined;

@@ -16,6 +16,7 @@ import { requestBody } from './requestBody.ts';
 import { stageLimits } from './stageLimits.ts';
 import type { StageCut } from './StageTimers.ts';
 import { StageWatch } from './StageWatch.ts';
+import { isUsageRefusal, refusesUsage, rememberRefusal } from './usageRefusals.ts';
 
 /** One subscription to an attempt: observes its wire events, and passes on chunks and one end. */
 export class AttemptRun<T> {
@@ -23,10 +24,12 @@ export class AttemptRun<T> {
   readonly #settings: AttemptSettings;
   readonly #log: AttemptLog;
   readonly #watch: StageWatch;
-  readonly #held: HeldChunks<T>;
+  #held: HeldChunks<T>;
   readonly #out: { next(value: T): void; error(error: unknown): void; complete(): void };
   #reader: ChunkReader | undefined;
+  #open: ((attempt: Attempt) => Observable<WireEvent>) | undefined;
   #upstream: Subscription | undefined;
+  #sends = 0;
   #hideUsage = false;
   #committed = false;
   /** The last finish reason was seen: whatever fails from here on, the answer is whole. */
@@ -53,20 +56,46 @@ export class AttemptRun<T> {
   }
 
   start(open: (attempt: Attempt) => Observable<WireEvent>): void {
+    const { includeUsage, runtime } = this.#settings;
+    if (runtime.clock.now() >= this.#log.scope.deadlineAtMs) return this.#fail(deadlinePassed('entry'));
+    this.#open = open;
+    this.#send(includeUsage && !refusesUsage(this.#call.endpoint));
+    if (this.over) this.#upstream?.unsubscribe();
+  }
+
+  #send(includeUsage: boolean): void {
     const { api, stream } = this.#call;
-    const { headers, includeUsage, runtime } = this.#settings;
+    const { headers, demand } = this.#settings;
     const { scope } = this.#log;
-    const demand = this.#watch.pausing(this.#settings.demand ?? scope.demand);
-    if (runtime.clock.now() >= scope.deadlineAtMs) return this.#fail(deadlinePassed('entry'));
+    const pace = this.#watch.pausing(demand ?? scope.demand);
+    const sends = ++this.#sends;
     try {
       const { body, hideUsage } = requestBody(this.#call, includeUsage);
       this.#hideUsage = hideUsage;
-      const attempt = { api, request: body, headers, stream, demand };
-      this.#upstream = runInScope(scope, () => open(attempt).subscribe(this));
+      const attempt = { api, request: body, headers, stream, demand: pace };
+      // What a request that was sent again still says is not heard.
+      const upstream = runInScope(scope, () =>
+        this.#open?.(attempt).subscribe({
+          next: (event) => sends === this.#sends && this.next(event),
+          error: (thrown: unknown) => sends === this.#sends && this.error(thrown),
+          complete: () => sends === this.#sends && this.complete(),
+        }),
+      );
+      if (sends === this.#sends) this.#upstream = upstream;
+      else upstream?.unsubscribe();
     } catch (thrown) {
       this.error(thrown);
     }
-    if (this.over) this.#upstream?.unsubscribe();
+  }
+
+  /** Whether the request was refused for what it asked besides, and has been sent again without. */
+  #sentWithoutUsage(error: SluiceError): boolean {
+    if (!this.#hideUsage || this.#sends > 1 || !this.#held.holding || !isUsageRefusal(error)) return false;
+    this.#upstream?.unsubscribe();
+    this.#reader = undefined;
+    this.#held = new HeldChunks(this.#settings.maxHeldChunks, this.#settings.maxHeldBytes);
+    this.#send(false);
+    return true;
   }
 
   /** The consumer is gone, or has had its end. */
@@ -99,7 +128,8 @@ export class AttemptRun<T> {
   error(thrown: unknown): void {
     if (this.over) return;
     if (this.#finished) return this.#succeed();
-    this.#fail(isSluiceError(thrown) ? thrown : thrownError(thrown, this.#log, this.#wallNowMs));
+    const error = isSluiceError(thrown) ? thrown : thrownError(thrown, this.#log, this.#wallNowMs);
+    if (!this.#sentWithoutUsage(error)) this.#fail(error);
   }
 
   complete(): void {
@@ -118,11 +148,13 @@ export class AttemptRun<T> {
   #head(head: WireEvent & { kind: 'head' }): void {
     this.#log.head(head);
     this.#watch.headed();
+    // Not before: another try may have been refused for another reason.
+    if (this.#sends > 1 && head.status < 400) rememberRefusal(this.#call.endpoint);
   }
 
   #data(value: T, event: string | undefined, size: number | undefined): void {
     const verdict = this.#answer.read(value, event);
-    if (typeof verdict !== 'string') return this.#finished ? this.#succeed() : this.#fail(verdict);
+    if (typeof verdict !== 'string') return this.#finished ? this.#succeed() : this.error(verdict);
     if (verdict === 'content') this.#content();
     else if (this.#committed && isProgress(this.#call.api, value)) this.#watch.progress();
     const reportsUsage = isUsageReport(value);

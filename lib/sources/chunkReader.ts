@@ -9,6 +9,8 @@ export interface AttemptCall {
   /** The body, as the caller wrote it. */
   readonly request: Readonly<Record<string, unknown>>;
   readonly stream: boolean;
+  /** Names who answers, where what it refuses is to be remembered. */
+  readonly endpoint?: string | undefined;
 }
 
 /** Reads the answer to `call`. */

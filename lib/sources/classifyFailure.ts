@@ -16,6 +16,10 @@ export function rememberAnswer(error: SluiceError, answer: FailedAnswer): Sluice
   return error;
 }
 
+export function answerOf(error: SluiceError): FailedAnswer | undefined {
+  return answers.get(error);
+}
+
 const UPSTREAM_CODES: ReadonlySet<string> = new Set<UpstreamErrorCode>([
   'rate_limited',
   'quota_exhausted',

@@ -35,6 +35,108 @@ describe('attemptStream', () => {
     transport = fakeTransport(runtime);
   });
 
+  describe('a provider that refuses to be asked for usage', () => {
+    const asked = (): unknown[] => transport.exchanges.map(({ attempt }) => attempt.request['stream_options']);
+    const refusal = (): SluiceError =>
+      new SluiceError('bad_request', '400: unknown field stream_options', { status: 400 });
+    const endpoint = (): string => `https://strict.test/${Math.random()}`;
+    const at = (where: string | undefined, more: Record<string, unknown> = {}, options: AttemptOptions = {}) =>
+      record(
+        attemptStream<RawChunk>(
+          transport.source,
+          { api: 'chat', request: { ...request, ...more }, stream: true, endpoint: where },
+          { runtime, ...options },
+        ),
+      );
+    const answer = (): void => {
+      transport.last.head();
+      transport.last.data(say('Hello'), stop());
+      transport.last.done();
+    };
+
+    it('is asked again without, at once and in the same attempt, and never again', () => {
+      const where = endpoint();
+      const events: SluiceEvent[] = [];
+      const first = at(where, {}, { onEvent: (event) => events.push(event) });
+      transport.last.head(400);
+      transport.last.error(refusal());
+      answer();
+      expect(first.ended).to.equal('complete');
+      expect(first.values).to.have.length(2);
+      const second = at(where);
+      answer();
+      expect(second.ended).to.equal('complete');
+      expect(asked()).to.deep.equal([{ include_usage: true }, undefined, undefined]);
+      expect(events.map(({ type }) => type)).to.deep.equal(['attempt.started', 'committed', 'attempt.ended']);
+      expect(transport.exchanges.every(({ left }) => left)).to.equal(true);
+
+      const elsewhere = at(endpoint());
+      expect(asked().at(-1)).to.deep.equal({ include_usage: true });
+      elsewhere.unsubscribe();
+    });
+
+    it('is asked again without where the refusal comes inside the stream', () => {
+      const seen = at(undefined);
+      transport.last.head();
+      transport.last.data(role());
+      transport.last.data({ error: { code: 400, message: 'Unknown parameter: stream_options' } });
+      expect(transport.exchanges[0]?.left).to.equal(true);
+      answer();
+      expect(seen.values).to.deep.equal([say('Hello'), stop()]);
+    });
+
+    it('keeps what the caller set beside it', () => {
+      at(undefined, { stream_options: { include_obfuscation: false } });
+      transport.last.error(refusal());
+      expect(asked()).to.deep.equal([
+        { include_obfuscation: false, include_usage: true },
+        { include_obfuscation: false },
+      ]);
+    });
+
+    it('tells the caller who set it', () => {
+      const seen = at(endpoint(), { stream_options: { include_usage: true } });
+      transport.last.error(refusal());
+      expect(seen.error).to.include({ code: 'bad_request', status: 400 });
+      expect(asked()).to.have.length(1);
+    });
+
+    it('is not asked again for another fault, nor more than once, and only a success is remembered', () => {
+      const where = endpoint();
+      const other = at(where);
+      transport.last.error(new SluiceError('bad_request', '400: unknown field top_k', { status: 400 }));
+      expect(other.error.code).to.equal('bad_request');
+      const twice = at(where);
+      transport.last.error(refusal());
+      transport.last.head(400);
+      transport.last.error(refusal());
+      expect(twice.error.code).to.equal('bad_request');
+      expect(twice.error.attempts).to.have.length(1);
+      at(where);
+      expect(asked()).to.deep.equal([
+        { include_usage: true },
+        { include_usage: true },
+        undefined,
+        { include_usage: true },
+      ]);
+    });
+
+    it('may be synchronous', () => {
+      const bodies: unknown[] = [];
+      const sync = (attempt: { readonly request: Readonly<Record<string, unknown>> }): Observable<WireEvent> => {
+        bodies.push(attempt.request['stream_options']);
+        const data = (value: unknown): WireEvent => ({ kind: 'data', value, event: undefined });
+        return 'stream_options' in attempt.request
+          ? of(data({ error: { code: 400, message: 'Unknown parameter: stream_options' } }), data(say('never')))
+          : of(data(say('Hello')), data(stop()));
+      };
+      const seen = record(attemptStream<RawChunk>(sync, { api: 'chat', request, stream: true }, { runtime }));
+      expect(seen.values).to.deep.equal([say('Hello'), stop()]);
+      expect(seen.ended).to.equal('complete');
+      expect(bodies).to.have.length(2);
+    });
+  });
+
   describe('commit', () => {
     it('holds chunks without content back until the first content, then emits them in order', () => {
       const seen = record(stream());
