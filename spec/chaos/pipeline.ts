@@ -86,7 +86,7 @@ export function pipeline(emulator: Emulator, options: PipelineOptions): Pipeline
     models: { default: { requestsPerMinute: 6_000, burstRequests: 100 } },
     cooldown: options.cooldown,
   });
-  const limits = createConcurrencyLimits({ initial: 16 });
+  const limits = createConcurrencyLimits({ initial: 64 });
   const breakers = createBreakers(options.breaker);
   const budgets = new Map<string, RetryBudgetPort>();
   const budgetOf = (model: string): RetryBudgetPort => {
