@@ -7,6 +7,7 @@ import type { SluiceFact } from '../core/events.ts';
 import type { RetryBudgetPort } from '../core/ports.ts';
 import type { Restart } from '../core/restart.ts';
 import { backoff, notBefore } from '../limits/backoff.ts';
+import { MAX_HINT_MS } from '../wire/hints.ts';
 import { after } from './after.ts';
 import { marked } from './marked.ts';
 import { MidStream } from './MidStream.ts';
@@ -77,7 +78,8 @@ export class RetryRun<T> {
 
     // What a refused prefix is about goes away with the prefix, not with time.
     const hintMs = refused ? 0 : (failure.retryAfterMs ?? 0);
-    if (hintMs > settings.maxHintMs) throw told;
+    // A hint of the longest length was cut to it: slept out, it would still be shortened.
+    if (hintMs > settings.maxHintMs || hintMs === MAX_HINT_MS) throw told;
     const ownMs = refused ? 0 : backoff(this.#attempts, settings.backoff, runtime.random, this.#waitMs);
     const waitMs = notBefore(ownMs, hintMs, settings.backoff, runtime.random);
     if (runtime.clock.now() + waitMs >= this.#scope.deadlineAtMs) {

@@ -9,6 +9,7 @@ import type { RetryWithJitterOptions } from '../../lib/operators/RetryWithJitter
 import { retryWithJitter } from '../../lib/operators/retryWithJitter.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { classifyResponse } from '../../lib/wire/classify.ts';
 import { marbles } from '../helpers/marbles.ts';
 import { failed, recording, scripted, speaking, thrown } from '../helpers/scripted.ts';
 import type { Step } from '../helpers/scripted.ts';
@@ -331,6 +332,15 @@ describe('retryWithJitter', () => {
       const { script, seen } = run({}, { error: failed('rate_limited', { status: 429, retryAfterMs: 60_001 }) });
       expect(seen.error).to.include({ code: 'rate_limited', retryAfterMs: 60_001, status: 429 });
       expect(script.startsMs).to.have.length(1);
+    });
+
+    it('does not sleep out a hint of which it is only known that it is longer', () => {
+      const headers = new Headers({ 'retry-after': '2592000' });
+      const error = classifyResponse({ status: 429, headers, wallNowMs: 0 });
+      const { script, seen } = run({ maxHintMs: Infinity }, { error }, { values: ['early'] });
+      runtime.run();
+      expect(script.startsMs).to.have.length(1);
+      expect(seen.error).to.include({ code: 'rate_limited', retryAfterMs: 2_147_483_647 });
     });
 
     it('sleeps out what maxHintMs allows, beyond what one timer can', () => {
