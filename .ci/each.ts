@@ -6,7 +6,9 @@ import { root } from './entryPoints.ts';
 // Runs each program of a folder, or those whose names are given: `node .ci/each.ts spec/prove [name ...]`.
 
 const [folder = '', ...wanted] = process.argv.slice(2);
-const programs = globSync(`${folder}/*.ts`, { cwd: root }).sort();
+const programs = globSync(`${folder}/*.ts`, { cwd: root })
+  .filter((file) => !file.endsWith('-spec.ts'))
+  .sort();
 const chosen = programs.filter((file) => wanted.length === 0 || wanted.some((name) => file.endsWith(`/${name}.ts`)));
 
 if (chosen.length === 0) {

@@ -1,0 +1,38 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+
+const folder = new URL('../../../docs/results/', import.meta.url);
+
+export interface Results {
+  /** File name without its ending. */
+  readonly name: string;
+  readonly title: string;
+  /** What was done, and what each column means. */
+  readonly text: string;
+  readonly rows: readonly (readonly (string | number)[])[];
+  /** What must hold: a sentence, and whether it did. */
+  readonly claims: readonly (readonly [string, boolean])[];
+}
+
+/** How much other work there was when the program started. */
+const [load = 0] = loadavg();
+
+/** Prints the results and writes them to docs/results. A claim that does not hold makes the program fail. */
+export async function writeResults({ name, title, text, rows, claims }: Results): Promise<void> {
+  const [head = [], ...body] = rows;
+  const table = [head, head.map(() => '---'), ...body].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  const kept = claims.map(([claim, holds]) => `- ${holds ? 'holds' : '**does not hold**'}: ${claim}`).join('\n');
+  const machine = `${availableParallelism()} cores, Node ${process.versions.node}, load average ${load.toFixed(1)} at the start`;
+  const page = `# ${title}\n\n${text.trim()}\n\nMachine: ${machine}. Run again with \`npm run prove ${name}\`.\n\n${table}\n\n${kept}\n`;
+  const file = fileURLToPath(new URL(`${name}.md`, folder));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }));
+  console.log(`${table}\n\n${kept}`);
+  if (claims.some(([, holds]) => !holds)) process.exitCode = 1;
+}
+
+export function ms(value: number): string {
+  return Number.isFinite(value) ? `${value < 100 ? value.toFixed(1) : Math.round(value)} ms` : '-';
+}
