@@ -1,12 +1,18 @@
-import { concat, defer, ignoreElements, map, of, tap } from 'rxjs';
+import { concat, defer, EMPTY, ignoreElements, map, of, tap } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { Answer } from '../core/answer.ts';
+import type { AttemptSink } from '../core/AttemptSink.ts';
+import { CallScope } from '../core/CallScope.ts';
 import { oneOf } from '../core/checks.ts';
+import { currentScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
+import type { Usage } from '../core/hints.ts';
 import { isRestart } from '../core/restart.ts';
+import { systemRuntime } from '../core/runtime.ts';
 import { AnswerAssembler } from '../wire/AnswerAssembler.ts';
 import { isOfResponses } from './answerPart.ts';
 import type { AnswerPart } from './answerPart.ts';
+import { scoped } from './scoped.ts';
 
 export interface AnswerOptions {
   /** `'each'`: a snapshot for each part of the stream. `'last'`: one, when the source has completed. Default: `'each'`. */
@@ -26,6 +32,8 @@ export const ANSWER_DEFAULTS: { readonly emit: 'each' | 'last' } = { emit: 'each
  * Each snapshot is immutable and holds all that has come, so a consumer can show the latest and drop the others; what
  * did not change is shared between them. For a slower pace, add RxJS's `auditTime`. Where the answer starts over, the
  * snapshot is empty again and counts one more of `restarts`. With `emit: 'last'` an empty source gives an empty answer.
+ *
+ * The source is one call: usage that it reports without showing it, as a chat stream does, comes with a last snapshot.
  *
  * Shares nothing. Unsubscribe: unsubscribes from the source. Emits as errors, besides those of the source:
  * `upstream_body_invalid` with `partial`, for a piece of a tool call that could belong to several.
@@ -48,20 +56,23 @@ export function answer(options: AnswerOptions = {}): OperatorFunction<AnswerPart
   return (source) =>
     defer(() => {
       const assembler = new AnswerAssembler();
-      if (emit === 'each') {
-        return source.pipe(
-          map((part) => {
-            add(assembler, part);
-            return assembler.snapshot();
-          }),
-        );
-      }
+      const downward = currentScope();
+      // A chat stream hides the chunk with the usage from those who did not ask for it; the scope hears of it all the same.
+      let counted: Usage | undefined;
+      const sink: AttemptSink = {
+        dispatched: () => (counted = undefined),
+        usage: (usage) => (counted = usage),
+      };
+      const upward = (downward ?? CallScope.start(systemRuntime)).with({ sink });
+      const parts$ = scoped(source, upward, downward).pipe(tap((part) => add(assembler, part)));
+      const end$ = defer(() => {
+        const complete = assembler.usage !== undefined || counted === undefined;
+        if (counted) assembler.addUsage(counted);
+        return emit === 'each' && complete ? EMPTY : of(assembler.snapshot());
+      });
       return concat(
-        source.pipe(
-          tap((part) => add(assembler, part)),
-          ignoreElements(),
-        ),
-        defer(() => of(assembler.snapshot())),
+        emit === 'each' ? parts$.pipe(map(() => assembler.snapshot())) : parts$.pipe(ignoreElements()),
+        end$,
       );
     });
 }

@@ -49,6 +49,11 @@ export class AnswerAssembler {
     return addResponseEvent(this.#choice(0), fields);
   }
 
+  /** What the provider counted, where no chunk says so. */
+  addUsage(usage: Usage): void {
+    this.#usage ??= usage;
+  }
+
   /** The answer starts over: everything is forgotten but the number of restarts. */
   restart(): void {
     this.#choices = [];

@@ -1,12 +1,18 @@
 import { expect } from 'chai';
-import { concat, from, NEVER, of, Subject, take, throwError } from 'rxjs';
+import { concat, defer, EMPTY, from, NEVER, of, Subject, take, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Answer } from '../../lib/core/answer.ts';
+import { CallScope } from '../../lib/core/CallScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
+import type { Usage } from '../../lib/core/hints.ts';
 import { restart } from '../../lib/core/restart.ts';
 import { answer } from '../../lib/operators/answer.ts';
 import type { AnswerPart } from '../../lib/operators/answerPart.ts';
+import { fallbackModel } from '../../lib/operators/fallbackModel.ts';
 import { lastAnswer } from '../../lib/operators/lastAnswer.ts';
+import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { speakingSource } from '../helpers/speakingSource.ts';
 import { seen } from '../helpers/seen.ts';
 
 const parts = (...values: readonly unknown[]): Observable<AnswerPart> => from(values as AnswerPart[]);
@@ -111,6 +117,54 @@ describe('answer', () => {
     seen(source.pipe(answer())).subscription.unsubscribe();
     expect(source.observed).to.be.false;
     expect(seen(parts(...hello).pipe(answer(), take(2))).seen).to.have.length(3);
+  });
+
+  describe('usage that the source reports to its scope alone', () => {
+    const spoken = { inputTokens: 3, outputTokens: 2, totalTokens: 5, cachedInputTokens: 0, reasoningTokens: 0 };
+    const told = (usage: Usage | undefined, ...values: readonly unknown[]): Observable<AnswerPart> => {
+      const runtime = virtualRuntime();
+      return defer(() => {
+        const scope = currentScope();
+        const body = concat(parts(...values), usage ? defer(() => (scope?.usage(usage), EMPTY)) : EMPTY);
+        return speakingSource(runtime, body);
+      });
+    };
+
+    it('comes with one more snapshot at the end', () => {
+      const all = seen(told(spoken, delta({ content: 'Hi' })).pipe(answer())).seen as Answer[];
+      expect(all.slice(0, -1).map(({ text, usage: its }) => [text, its])).to.deep.equal([
+        ['Hi', undefined],
+        ['Hi', spoken],
+      ]);
+    });
+
+    it('comes with the only snapshot where told to emit the last', async () => {
+      expect(await lastAnswer(told(spoken, delta({ content: 'Hi' })))).to.deep.include({ text: 'Hi', usage: spoken });
+    });
+
+    it('gives way to usage that the stream shows', () => {
+      const shown = { choices: [], usage };
+      const all = seen(told({ ...spoken, totalTokens: 9 }, delta({ content: 'Hi' }), shown).pipe(answer())).seen;
+      expect(all.length).to.equal(3);
+      expect((all[1] as Answer).usage?.totalTokens).to.equal(5);
+    });
+
+    it('is that of the attempt that answered', async () => {
+      const failing = concat(
+        told(spoken),
+        throwError(() => new SluiceError('connection', 'reset')),
+      );
+      const second = told(undefined, delta({ content: 'Hi' }));
+      const result = await lastAnswer(failing.pipe(fallbackModel(['m2'], () => second)));
+      expect(result).to.deep.include({ text: 'Hi', usage: undefined });
+    });
+
+    it('belongs to the call of whoever is downstream', () => {
+      let heard: Usage | undefined;
+      const scope = CallScope.start(virtualRuntime(), { sink: { usage: (its) => (heard = its) } });
+      runInScope(scope, () => seen(told(spoken, delta({ content: 'Hi' })).pipe(answer())));
+      expect(heard).to.equal(spoken);
+    });
   });
 
   it('refuses a wrong option when it is made', () => {
