@@ -1,0 +1,96 @@
+import type { z } from 'zod';
+import { closest } from './closest.ts';
+import { problemOf } from './PolicyProblem.ts';
+import type { PolicyPath, PolicyProblem } from './PolicyProblem.ts';
+import type { PolicyInput } from './PolicyInput.ts';
+import { policySchema } from './schema/policySchema.ts';
+import { isSecret, shown, shownKey } from './shown.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * What does not fit the schema, each by its path, and what is left when it is taken away, if that fits: so that faults
+ * between settings are found in the same run.
+ */
+export interface SchemaProblems {
+  readonly problems: readonly PolicyProblem[];
+  readonly rest: PolicyInput | undefined;
+  /** What was taken away. */
+  readonly removed: readonly PolicyPath[];
+}
+
+/** A setting may hide others: an object that has lost a setting it needs is taken away in the next round. */
+const ROUNDS = 4;
+
+export function schemaProblems(data: unknown, raw: unknown): SchemaProblems {
+  const problems: PolicyProblem[] = [];
+  const removed: PolicyPath[] = [];
+  let rest = data;
+  for (let round = 0; round < ROUNDS; round++) {
+    const parsed = policySchema.safeParse(rest);
+    if (parsed.success) return { problems, rest: parsed.data, removed };
+    const found = parsed.error.issues.flatMap((issue) => problemsOf(issue, [], raw));
+    if (round === 0) problems.push(...found);
+    for (const { path } of found) {
+      const gone = removable(rest, path);
+      removed.push(gone);
+      rest = without(rest, gone);
+    }
+  }
+  return { problems, rest: undefined, removed };
+}
+
+function problemsOf(issue: Issue, outer: PolicyPath, raw: unknown): PolicyProblem[] {
+  const path = [...outer, ...issue.path] as PolicyPath;
+  const secret = isSecret(path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = issue.message.split(', ');
+    return issue.keys.map((key) =>
+      problemOf([...path, key], `one of ${known.join(', ')}`, shownKey(key, secret), {
+        suggestion: closest(key, known),
+      }),
+    );
+  }
+  if (issue.code === 'invalid_union') {
+    // Of the forms that are accepted, the one that it is of the right kind for tells more.
+    const near = issue.errors.find((issues) => issues.every((inner) => inner.path.length > 0 || hasKeys(inner)));
+    if (near) return near.flatMap((inner) => problemsOf(inner, path, raw));
+  }
+  const value = at(raw, path);
+  const values = issue.code === 'invalid_value' ? issue.values.map(String) : [];
+  const suggestion = typeof value === 'string' ? closest(value, values) : undefined;
+  const expected = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  const got = issue.code === 'invalid_key' ? shownKey(String(path.at(-1)), secret) : shown(value, secret);
+  return [problemOf(path, expected, got, { suggestion })];
+}
+
+function hasKeys(issue: Issue): boolean {
+  return issue.code === 'unrecognized_keys';
+}
+
+/** What stands at `path`; `undefined` where nothing does. */
+export function at(value: unknown, path: PolicyPath): unknown {
+  let found = value;
+  for (const step of path) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, step)) return undefined;
+    found = (found as Record<string | number, unknown>)[step];
+  }
+  return found;
+}
+
+/** The path, or the nearest thing around it that can be left out: a list is one setting, and nothing cannot be. */
+function removable(value: unknown, path: PolicyPath): PolicyPath {
+  const inner = path.at(-1);
+  if (inner === undefined) return path;
+  if (typeof inner === 'number' || at(value, path) === undefined) return removable(value, path.slice(0, -1));
+  return path;
+}
+
+function without(value: unknown, [step, ...rest]: PolicyPath): unknown {
+  if (step === undefined) return {};
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: unknown, i) => (i === step ? without(item, rest) : item));
+  const entries = Object.entries(value);
+  if (rest.length === 0) return Object.fromEntries(entries.filter(([key]) => key !== step));
+  return Object.fromEntries(entries.map(([key, member]) => [key, key === step ? without(member, rest) : member]));
+}
