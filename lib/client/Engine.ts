@@ -1,0 +1,86 @@
+import { invalidOption } from '../core/errors.ts';
+import type { LanesPort, RetryBudgetPort } from '../core/ports.ts';
+import { systemRuntime } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { createLanes } from '../operators/createLanes.ts';
+import { createRetryBudget } from '../operators/createRetryBudget.ts';
+import { parsePolicy } from '../policy/parsePolicy.ts';
+import type { Policy } from '../policy/Policy.ts';
+import type { PolicyInput } from '../policy/PolicyInput.ts';
+import { Admissions } from './Admissions.ts';
+import { ClientSet } from './ClientSet.ts';
+import { EventHub } from './EventHub.ts';
+import { RunningCalls } from './RunningCalls.ts';
+import type { Clients, SluiceOptions } from './SluiceOptions.ts';
+
+/** Models that a retry budget is kept of. What is forgotten starts over with an empty window. */
+const MAX_BUDGETS = 1_000;
+
+/** What all calls of one client share. */
+export class Engine {
+  readonly options: SluiceOptions;
+  readonly runtime: Runtime;
+  readonly clients: ClientSet;
+  readonly hub: EventHub;
+  readonly calls: RunningCalls;
+  readonly lanes: LanesPort;
+  readonly admissions: Admissions;
+  readonly #budgets = new Map<string, RetryBudgetPort>();
+  readonly #warned = new Set<string>();
+  #policy: Policy;
+
+  /** @throws SluiceError `invalid_option`, `invalid_policy` */
+  constructor(clients: Clients, policy: Policy | PolicyInput, options: SluiceOptions) {
+    for (const name of ['classify', 'estimate', 'degrade', 'fetch', 'warn'] as const) {
+      const value: unknown = options[name];
+      if (value !== undefined && typeof value !== 'function') throw invalidOption(name, 'a function', value);
+    }
+    this.options = options;
+    this.runtime = options.runtime ?? systemRuntime;
+    this.clients = new ClientSet(clients, this.runtime);
+    this.#policy = this.#parsed(policy);
+    this.hub = new EventHub(options.telemetry);
+    this.calls = new RunningCalls(this.runtime);
+    const { maxWaiting, maxWaitMs } = this.#policy.conversations;
+    this.lanes = createLanes({ maxWaiting, maxWaitMs }, this.runtime);
+    this.admissions = new Admissions(this.#policy, this.runtime);
+  }
+
+  get policy(): Policy {
+    return this.#policy;
+  }
+
+  /** @throws SluiceError `invalid_policy`; then the policy stays as it was. */
+  reload(policy: Policy | PolicyInput): void {
+    const next = this.#parsed(policy);
+    this.admissions.reload(next);
+    if (JSON.stringify(next.retryBudget) !== JSON.stringify(this.#policy.retryBudget)) this.#budgets.clear();
+    this.#policy = next;
+  }
+
+  budgetOf(model: string): RetryBudgetPort {
+    let budget = this.#budgets.get(model);
+    if (budget !== undefined) return budget;
+    if (this.#budgets.size >= MAX_BUDGETS) {
+      const [oldest = ''] = this.#budgets.keys();
+      this.#budgets.delete(oldest);
+    }
+    budget = createRetryBudget(this.#policy.retryBudget, this.runtime);
+    this.#budgets.set(model, budget);
+    return budget;
+  }
+
+  warnOnce(message: string): void {
+    if (this.#warned.has(message)) return;
+    this.#warned.add(message);
+    try {
+      this.options.warn?.(message);
+    } catch {
+      // A warning must not end a call.
+    }
+  }
+
+  #parsed(policy: Policy | PolicyInput): Policy {
+    return parsePolicy(policy, { clients: this.clients.names });
+  }
+}

@@ -1,0 +1,44 @@
+import { Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { CallObserver, CallStart } from '../core/CallObserver.ts';
+import type { SluiceEvent } from '../core/events.ts';
+
+/** Tells what happens to those who observe the client. None of them can break a call. */
+export class EventHub {
+  readonly events$: Observable<SluiceEvent>;
+  readonly #observer: CallObserver;
+  readonly #events = new Subject<SluiceEvent>();
+
+  constructor(observer: CallObserver = {}) {
+    this.#observer = observer;
+    this.events$ = this.#events.asObservable();
+  }
+
+  readonly onEvent = (event: SluiceEvent): void => {
+    try {
+      this.#observer.onEvent?.(event);
+    } catch {
+      // An observer's fault is its own.
+    }
+    this.#events.next(event);
+  };
+
+  onCall(call: () => CallStart): void {
+    if (this.#observer.onCall === undefined) return;
+    try {
+      this.#observer.onCall(call());
+    } catch {
+      // As above.
+    }
+  }
+
+  /** What the attempt is sent inside, if anything. */
+  aroundOf(callId: string, attempt: number): (<R>(work: () => R) => R) | undefined {
+    const { around } = this.#observer;
+    return around && ((work) => around({ callId, attempt }, work));
+  }
+
+  close(): void {
+    this.#events.complete();
+  }
+}

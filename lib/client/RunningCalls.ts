@@ -1,0 +1,74 @@
+import { Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { CallState } from '../core/CallScope.ts';
+import { SluiceError } from '../core/errors.ts';
+import { startTimer } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
+
+/** The calls that run or wait, and their end. */
+export class RunningCalls {
+  readonly #runtime: Runtime;
+  readonly #calls = new Set<CallState>();
+  readonly #tenants = new Map<string, number>();
+  readonly #cut = new Subject<never>();
+  readonly #drained: (() => void)[] = [];
+  #closing: Promise<void> | undefined;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  get closed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Fails when calls that still run are to end. */
+  get cut$(): Observable<never> {
+    return this.#cut;
+  }
+
+  /** By name; calls without a tenant are not in it. */
+  byTenant(): Record<string, number> {
+    return Object.fromEntries(this.#tenants);
+  }
+
+  has(call: CallState): boolean {
+    return this.#calls.has(call);
+  }
+
+  add(call: CallState, tenant: string | undefined): void {
+    this.#calls.add(call);
+    if (tenant !== undefined) this.#tenants.set(tenant, (this.#tenants.get(tenant) ?? 0) + 1);
+  }
+
+  remove(call: CallState, tenant: string | undefined): void {
+    if (!this.#calls.delete(call)) return;
+    if (tenant !== undefined) {
+      const left = (this.#tenants.get(tenant) ?? 0) - 1;
+      if (left > 0) this.#tenants.set(tenant, left);
+      else this.#tenants.delete(tenant);
+    }
+    if (this.#calls.size === 0) for (const drained of this.#drained.splice(0)) drained();
+  }
+
+  /** Resolves when no call runs any more, at the latest after `drainMs`. */
+  close(drainMs: number): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      if (this.#calls.size === 0) return resolve();
+      const stop = startTimer(this.#runtime, drainMs, () => this.#cut.error(closedError()));
+      this.#drained.push(() => {
+        stop();
+        resolve();
+      });
+    });
+    return this.#closing;
+  }
+}
+
+export function closedError(): SluiceError {
+  return new SluiceError('closed', 'this client has been closed', { while: 'entry' });
+}

@@ -1,0 +1,65 @@
+import { defer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Answer } from '../core/answer.ts';
+import { currentScope } from '../core/currentScope.ts';
+import type { Restart } from '../core/restart.ts';
+import { adaptParams } from '../operators/adaptParams.ts';
+import { retryWithJitter } from '../operators/retryWithJitter.ts';
+import { scoped } from '../operators/scoped.ts';
+import { withAssistantPrefix } from '../operators/withAssistantPrefix.ts';
+import { modelPolicy } from '../policy/modelPolicy.ts';
+import type { Policy } from '../policy/Policy.ts';
+import type { CallPlan, Fields } from './CallPlan.ts';
+import { costOf } from './costOf.ts';
+import type { Engine } from './Engine.ts';
+
+/** One model's part of a call: its attempts, each of which is admitted first. */
+export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, model: string): Observable<T | Restart> {
+  const settings = modelPolicy(policy, model);
+  const { options } = plan;
+  const request = plan.request && adaptParams({ ...plan.request, model }, settings.params);
+  const cost = costOf(engine, plan, request, model);
+  const attempt = (body: Fields | undefined): Observable<T> =>
+    engine.admissions.admit(model, cost, (deployment) =>
+      sent(engine, plan, { model, settings, deployment, headers: headersOf(policy, plan) }, body),
+    );
+  return attempt(request).pipe(
+    retryWithJitter<T>({
+      ...settings.retry,
+      attempts: options.attempts ?? settings.retry.attempts,
+      maxAttempts: policy.maxAttempts,
+      budget: engine.budgetOf(model),
+      tokens: Math.max(1, cost.tokens),
+      midStream: plan.stream ? (options.midStream ?? settings.midStream) : 'fail',
+      restarts: (options.restarts ?? false) as true,
+      canContinue: settings.canContinue && request !== undefined,
+      continueWith: (partial: Answer) => attempt(request && withAssistantPrefix(request, partial)),
+      model,
+      runtime: engine.runtime,
+    }),
+  );
+}
+
+/** The attempt inside what observes it. */
+function sent<T>(
+  engine: Engine,
+  plan: CallPlan<T>,
+  target: Parameters<CallPlan<T>['attempt']>[0],
+  request: Fields | undefined,
+): Observable<T> {
+  return defer(() => {
+    const scope = currentScope();
+    const attempt$ = plan.attempt(target, request);
+    if (scope === undefined) return attempt$;
+    const around = engine.hub.aroundOf(scope.callId, scope.attempt);
+    return around === undefined ? attempt$ : scoped(attempt$, scope.with({ around }), scope);
+  });
+}
+
+function headersOf(
+  { conversations }: Policy,
+  { options }: { readonly options: { conversation?: string | undefined } },
+): Readonly<Record<string, string>> {
+  const { header } = conversations;
+  return header === null || options.conversation === undefined ? {} : { [header]: options.conversation };
+}

@@ -1,0 +1,17 @@
+import type { AttemptSource } from '../core/attempt.ts';
+import type { AttemptOptions } from '../sources/AttemptOptions.ts';
+import type { Target } from './CallPlan.ts';
+import type { Engine } from './Engine.ts';
+
+/** The transport under the name that the model has there. */
+export function sourceOf(source: AttemptSource, { model: asked, deployment }: Target): AttemptSource {
+  const { model } = deployment;
+  if (model === undefined || model === asked) return source;
+  return (attempt) => source({ ...attempt, request: { ...attempt.request, model } });
+}
+
+/** What the policy says of one attempt. */
+export function attemptOptionsOf({ options, runtime }: Engine, { settings, headers }: Target): AttemptOptions {
+  const { timeouts, includeUsage } = settings;
+  return { timeouts, headers, classify: options.classify, includeUsage, runtime };
+}

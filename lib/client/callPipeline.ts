@@ -1,0 +1,97 @@
+import { defer, identity, of, throwError } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { invalidRequest } from '../core/errors.ts';
+import type { Restart } from '../core/restart.ts';
+import { degradeTo } from '../operators/degradeTo.ts';
+import { fallbackModel } from '../operators/fallbackModel.ts';
+import type { FallbackMap } from '../operators/FallbackChain.ts';
+import { inConversation } from '../operators/inConversation.ts';
+import { withAssistantPrefix } from '../operators/withAssistantPrefix.ts';
+import { withDeadline } from '../operators/withDeadline.ts';
+import { withSignal } from '../operators/withSignal.ts';
+import { modelPolicy } from '../policy/modelPolicy.ts';
+import type { Policy } from '../policy/Policy.ts';
+import { askModel } from './askModel.ts';
+import type { CallPlan } from './CallPlan.ts';
+import { cannedReply } from './cannedReply.ts';
+import { costOf } from './costOf.ts';
+import type { Engine } from './Engine.ts';
+import { runCall } from './runCall.ts';
+
+/**
+ * A call with all that the policy puts around it. Outside in: the call's events and signal, its deadline, conversation
+ * lane, degrade, fallback, and per model retry, admission and the attempt.
+ */
+export function callPipeline<T>(engine: Engine, plan: CallPlan<T>): Observable<T | Restart> {
+  return defer(() => {
+    const { policy, runtime } = engine;
+    const { options } = plan;
+    const answered$ = defer(() => askModel(engine, policy, plan, plan.model).pipe(fallbacks(engine, policy, plan)));
+    const call$ = answered$.pipe(
+      degraded(engine, plan),
+      options.conversation === undefined
+        ? identity
+        : inConversation<T | Restart>(engine.lanes, options.conversation, {
+            maxWaitMs: policy.conversations.maxWaitMs,
+            runtime,
+          }),
+      withDeadline(options.deadlineMs ?? policy.deadlineMs, { totalMs: policy.totalMs, runtime }),
+      withSignal(options.signal, { runtime }),
+    );
+    const checked$ = defer(() => {
+      checkPriority(policy, options.priority);
+      return call$;
+    });
+    return runCall(engine, plan, checked$);
+  });
+}
+
+function fallbacks<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): MonoTypeOperatorFunction<T | Restart> {
+  const { options, request } = plan;
+  const settings = modelPolicy(policy, plan.model);
+  const map: FallbackMap = options.fallback
+    ? { default: options.fallback }
+    : plan.policyFallbacks
+      ? { ...settings.fallbackOn, default: settings.fallback }
+      : {};
+  const models = [...new Set(Object.values(map).flat())];
+  if (models.length === 0) return identity;
+  return fallbackModel<T | Restart>(map, (model) => askModel(engine, policy, plan, model), {
+    maxAttempts: policy.maxAttempts,
+    promptTokens: costOf(engine, plan, request, plan.model).inputTokens,
+    maxPromptTokens: Object.fromEntries(
+      models
+        .map((model) => [model, modelPolicy(policy, model).maxPromptTokens] as const)
+        .filter(([, most]) => most < Infinity),
+    ),
+    midStream: plan.stream ? (options.midStream ?? settings.midStream) : 'fail',
+    restarts: (options.restarts ?? false) as false,
+    canContinue: models.filter((model) => modelPolicy(policy, model).canContinue),
+    continueWith: (partial, model) =>
+      askModel(engine, policy, { ...plan, request: request && withAssistantPrefix(request, partial) }, model),
+    runtime: engine.runtime,
+  });
+}
+
+function degraded<T>(engine: Engine, plan: CallPlan<T>): MonoTypeOperatorFunction<T | Restart> {
+  const { degrade } = engine.options;
+  if (degrade === undefined) return identity;
+  const { api, stream, model, request, options } = plan;
+  const { tenant, conversation } = options;
+  return degradeTo<T | Restart>(
+    (failure) => {
+      const reply = degrade(failure, { api, stream, model, request, tenant, conversation });
+      if (reply === undefined) return throwError(() => failure);
+      if (typeof reply !== 'string') return reply as Observable<T>;
+      if (api === undefined) throw invalidRequest('degrade', 'an Observable for a call with its own transport', reply);
+      return of(...(cannedReply(api, stream, model, reply, engine.runtime) as T[]));
+    },
+    { runtime: engine.runtime },
+  );
+}
+
+function checkPriority(policy: Policy, priority: string | undefined): void {
+  const { order } = policy.priorities;
+  if (priority === undefined || order.includes(priority)) return;
+  throw invalidRequest('priority', `one of ${order.join(', ')}`, priority);
+}
