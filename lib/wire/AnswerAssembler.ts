@@ -102,6 +102,10 @@ export class AnswerAssembler {
     return this.#choices.every((choice) => choice.empty);
   }
 
+  get blank(): boolean {
+    return this.#choices.every((choice) => choice.blank);
+  }
+
   get model(): string | undefined {
     return this.#model;
   }

@@ -22,6 +22,7 @@ export class ChatReader implements ChunkReader {
   readonly #context: ReaderContext;
   readonly #answer = new AnswerAssembler();
   #done = false;
+  #begun = false;
 
   constructor(context: ReaderContext) {
     this.#context = context;
@@ -48,8 +49,9 @@ export class ChatReader implements ChunkReader {
     } catch {
       // An ambiguous piece of a tool call passes as it came; only whoever assembles the answer has to care.
       held = true;
+      this.#begun = true;
     }
-    return this.#failedChoice(choices) ?? (held ? 'content' : 'quiet');
+    return this.#failedChoice(choices) ?? (held && this.#hasBegun() ? 'content' : 'quiet');
   }
 
   readDone(): void {
@@ -80,6 +82,11 @@ export class ChatReader implements ChunkReader {
 
   partial(): Answer {
     return this.#answer.snapshot();
+  }
+
+  /** White space does not begin an answer; once it has begun, it belongs to it. */
+  #hasBegun(): boolean {
+    return (this.#begun ||= !this.#answer.blank);
   }
 
   #failedChoice(choices: readonly unknown[]): SluiceError | undefined {

@@ -24,6 +24,11 @@ export class ChoiceBuilder {
   get finishReason(): string | null {
     return this.#finishReason;
   }
+  /** Nothing has come but white space. */
+  get blank(): boolean {
+    const written = this.#text + this.#reasoning + this.#refusal;
+    return !this.#other && this.#tools.size === 0 && written.trim() === '';
+  }
   get empty(): boolean {
     return (
       !this.#other && this.#text === '' && this.#reasoning === '' && this.#refusal === '' && this.#tools.size === 0

@@ -12,6 +12,7 @@ export class ResponsesReader implements ChunkReader {
   readonly #context: ReaderContext;
   readonly #answer = new AnswerAssembler();
   #ended = false;
+  #begun = false;
 
   constructor(context: ReaderContext) {
     this.#context = context;
@@ -33,9 +34,13 @@ export class ResponsesReader implements ChunkReader {
       return this.#invalid();
     }
     try {
-      return this.#answer.addResponses(value) ? 'content' : 'quiet';
+      if (!this.#answer.addResponses(value)) return 'quiet';
+      // White space does not begin an answer; once it has begun, it belongs to it.
+      this.#begun ||= !this.#answer.blank;
+      return this.#begun ? 'content' : 'quiet';
     } catch {
       // An ambiguous piece of a tool call passes as it came; only whoever assembles the answer has to care.
+      this.#begun = true;
       return 'content';
     }
   }

@@ -16,10 +16,24 @@ const verdictOf = (value: unknown, event?: string): string => {
 };
 
 describe('ChatReader', () => {
+  it('does not let white space begin an answer, and counts it once the answer has begun', () => {
+    const reader = new ChatReader(CONTEXT);
+    const verdicts = [' ', '\n\n', '\u00a0', 'Hel', ' ', '\n'].map((content) => reader.read(chunk({ content })));
+    expect(verdicts).to.deep.equal(['quiet', 'quiet', 'quiet', 'content', 'content', 'content']);
+    expect(reader.partial().text).to.equal(' \n\n\u00a0Hel \n');
+
+    const thinking = new ChatReader(CONTEXT);
+    const pieces = [
+      { reasoning_content: '\n' },
+      { content: ' ' },
+      { tool_calls: [{ index: 0, function: { name: 'f' } }] },
+    ];
+    expect(pieces.map((piece) => thinking.read(chunk(piece)))).to.deep.equal(['quiet', 'quiet', 'content']);
+  });
+
   it('calls text, reasoning, refusals, tool calls, audio and images content', () => {
     for (const delta of [
       { content: 'x' },
-      { content: ' ' },
       { content: null, reasoning_content: 'x' },
       { reasoning: 'x', content: '' },
       { reasoning_content: '', reasoning: 'x' },

@@ -90,6 +90,17 @@ describe('ResponsesReader', () => {
     expect(verdicts({ type: 'response.some.new.event', delta: 5 }).verdicts).to.deep.equal(['quiet']);
   });
 
+  it('does not let white space begin an answer, and counts it once the answer has begun', () => {
+    const deltas = ['\n', ' ', 'Hel', ' '].map((delta) => ({
+      type: 'response.output_text.delta',
+      item_id: 'm',
+      delta,
+    }));
+    const { reader, verdicts: seen } = verdicts(...deltas);
+    expect(seen).to.deep.equal(['quiet', 'quiet', 'content', 'content']);
+    expect(reader.partial().text).to.equal('\n Hel ');
+  });
+
   it('fails on errors, flat, nested, failed, and as the first event', () => {
     const rows: readonly (readonly [object, string])[] = [
       [{ type: 'error', code: 'insufficient_quota', message: 'x', param: null }, 'quota_exhausted'],
