@@ -17,4 +17,8 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'run a fake provider with quotas, latency and faults',
     load: async () => (await import('./emulate.ts')).emulate,
   },
+  check: {
+    summary: 'say what a policy does, or what is wrong with it',
+    load: async () => (await import('./check.ts')).check,
+  },
 };

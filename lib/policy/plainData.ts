@@ -49,7 +49,7 @@ class Copier {
     for (const [key, member] of Object.entries(value)) {
       if (this.#full(path)) break;
       if (key === '__proto__') {
-        this.#wrong(path, 'other names', shownKey(key, isSecret(path)));
+        this.#wrong([...path, key], 'another name', shownKey(key, isSecret(path)));
         continue;
       }
       const copied = this.copy(member, [...path, key]);

@@ -10,6 +10,8 @@ export interface PolicyText {
   positionOf(path: PolicyPath): FilePosition | undefined;
 }
 
+const MOST_FAULTS = 5;
+
 /** Reads YAML, or JSON, which must then be strict. A setting left blank in YAML is one left out. */
 export function policyText(source: string, format: 'yaml' | 'json'): PolicyText {
   const text = source.replace(/^\uFEFF/, '');
@@ -31,11 +33,17 @@ export function policyText(source: string, format: 'yaml' | 'json'): PolicyText 
   const faults = [...(document?.errors ?? []), ...(document?.warnings ?? [])];
   if (faults.length > 0) {
     const inBrackets = /[[{,:]\s*\$\{/.test(text);
-    return nothing(faults.map(({ message, pos }) => wrong(expectedOf(format), faultOf(message, inBrackets), pos[0])));
+    return nothing(
+      // One fault makes others after it.
+      faults
+        .slice(0, MOST_FAULTS)
+        .map(({ message, pos }) => wrong(expectedOf(format), faultOf(message, inBrackets), pos[0])),
+    );
   }
   if (format === 'json') {
     const fault = jsonFault(text);
-    if (fault) return nothing([wrong(expectedOf(format), 'something else', fault.offset)]);
+    const got = text.trim() === '' ? 'nothing' : 'something else';
+    if (fault) return nothing([wrong(expectedOf(format), got, fault.offset)]);
   }
   if (second) return nothing([wrong('one document', 'a second one', second.range[0])]);
   if (document === undefined) return nothing([]);
@@ -66,7 +74,9 @@ function faultOf(message: string, bracketed: boolean): string {
   const [first = ''] = message.split('\n');
   const sentence = first.replace(/: ?["'].*$/, '').replace(/\.$/, '') || 'something else';
   const told = `${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
-  return bracketed ? `${told} (between [ ] and { }, write "\${NAME}" in quotes)` : told;
+  return bracketed && told.startsWith('unexpected')
+    ? `${told} (between [ ] and { }, write "\${NAME}" in quotes)`
+    : told;
 }
 
 function jsonFault(text: string): { readonly offset: number | undefined } | undefined {
