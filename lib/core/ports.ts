@@ -133,6 +133,77 @@ export interface BreakerPort {
   snapshot(): BreakerSnapshot;
 }
 
+/** What one attempt asks for in one step: breaker, cooldown, quota and slots. */
+export interface AdmissionRequest extends QuotaRequest {
+  readonly model: string;
+}
+
+/** Everything that one attempt holds. */
+export interface Admitted {
+  readonly waitedMs: number;
+  /** Tokens that were reserved, after clamping. */
+  readonly reservedTokens: number;
+  /** Where it is to be sent. */
+  readonly deployment: Deployment;
+  /**
+   * Calls `revoke` if the breaker opens before `release` or `dispatched`: the attempt must not be sent then. Returns
+   * nothing: both calls end it.
+   */
+  onRevoke(revoke: (refusal: SluiceError) => void): void;
+  /** The attempt is sent now. */
+  dispatched(): void;
+  /** The head of an answer is here. */
+  responded(status: number): void;
+  /** What the answer to this attempt said of limits. */
+  observe(hints: RateLimitHints): void;
+  /** What the provider says it counted. */
+  settle(usage: Usage): void;
+  firstContent(): void;
+  /**
+   * The attempt has ended, as far as quota, breaker and limits are concerned. What it has in flight it keeps until
+   * `release`. `firstContentMs`: from dispatch to the first content, where there was any.
+   */
+  end(outcome: Outcome, firstContentMs?: number): void;
+  /** Nothing of it runs any more. Ends it, if `end` did not. */
+  release(outcome: Outcome, firstContentMs?: number): void;
+}
+
+/** One place that serves a model. */
+export interface Deployment {
+  /** The name of the model; where it has several deployments, `model@client`. */
+  readonly name: string;
+  readonly client: string;
+  /** The name the model has there. */
+  readonly model: string;
+}
+
+export interface DeploymentSnapshot extends Deployment {
+  readonly inFlight: number;
+  /** `Infinity` where there is none. */
+  readonly limit: number;
+  readonly cooldownMs: number;
+  /** Until it is asked again: its breaker is open, or its account has run out. */
+  readonly unavailableMs: number;
+  readonly breaker: BreakerSnapshot;
+  readonly layers: readonly LayerSnapshot[];
+}
+
+export interface AdmissionSnapshot {
+  readonly inFlight: number;
+  readonly waiting: number;
+  readonly models: Readonly<
+    Record<string, { readonly waiting: number; readonly deployments: readonly DeploymentSnapshot[] }>
+  >;
+  /** Those that have something in flight or waiting; calls without a tenant under the empty name. */
+  readonly tenants: Readonly<Record<string, { readonly inFlight: number; readonly waiting: number }>>;
+  readonly priorities: Readonly<Record<string, { readonly inFlight: number }>>;
+}
+
+export interface AdmissionPort {
+  acquire(request: AdmissionRequest): Observable<Admitted>;
+  snapshot(): AdmissionSnapshot;
+}
+
 /** A turn of a conversation. */
 export interface LanePlace {
   readonly waitedMs: number;

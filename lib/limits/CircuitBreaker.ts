@@ -120,6 +120,16 @@ export class CircuitBreaker {
     return changes;
   }
 
+  /** As of the last change: time may have ended a ramp or an open time since. */
+  get state(): BreakerState {
+    return this.#state;
+  }
+
+  /** Whole milliseconds until {@link ask} may let a probe through; 0 unless open. Changes nothing. */
+  get openMs(): number {
+    return this.#state === 'open' ? Math.max(0, Math.ceil(this.#openUntilMs - this.#clock.now())) : 0;
+  }
+
   /** When {@link advance} will find a stuck probe, if none of the probes gets on. */
   get stuckAtMs(): number | undefined {
     const [oldest] = this.#probes;

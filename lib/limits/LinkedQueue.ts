@@ -30,6 +30,10 @@ export class LinkedQueue<T> {
     return this.#first?.item;
   }
 
+  peekLast(): T | undefined {
+    return this.#last?.item;
+  }
+
   shift(): T | undefined {
     const node = this.#first;
     if (node === undefined) return undefined;

@@ -36,6 +36,8 @@ export interface Hold<H> {
   firstContent?(held: H): void;
   /** Gets a function that ends the subscription with an error: the hold was lost. */
   onLost?(held: H, lose: (error: unknown) => void): void;
+  /** Called once, when the attempt has ended, before `release`, which may have to wait until nothing of it runs. */
+  ended?(held: H, outcome: Outcome, firstContentMs: number | undefined): void;
   /** Called exactly once for each `H`. `firstContentMs` counts from dispatch to the first value. */
   release(held: H, outcome: Outcome, firstContentMs: number | undefined): void;
   /** Keep the hold until nothing of the attempt runs any more, but no longer than {@link RELEASE_WITHIN_MS}. */
@@ -203,6 +205,7 @@ class HeldRun<H> implements AttemptSink {
   #end(outcome: Outcome): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
+    this.#hold.ended?.(this.#held, outcome, this.#firstContentMs);
     if (!this.#hold.untilClosed || this.#attemptsOpen === 0) {
       this.#release(outcome);
       return;

@@ -1,13 +1,14 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { nonEmpty, zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
+import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
 import type { EventListener } from '../core/events.ts';
-import type { Cost, Grant, QuotaPort } from '../core/ports.ts';
+import type { Grant, QuotaPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
+import { costOption } from './costOption.ts';
+import type { CostOption } from './costOption.ts';
 import { holding } from './holding.ts';
 
-/** Tokens, or tokens and requests. A number, and an object that does not say otherwise, is explicit. */
-export type CostOption = number | { readonly requests?: number; readonly tokens?: number; readonly explicit?: boolean };
+export type { CostOption } from './costOption.ts';
 
 export interface ThrottleByBucketOptions {
   /**
@@ -75,7 +76,7 @@ export function throttleByBucket<T>(
   options: ThrottleByBucketOptions = {},
 ): MonoTypeOperatorFunction<T> {
   const { cost = 0, tenant, priority, maxWaitMs, onEvent, runtime = systemRuntime } = options;
-  const costOf = typeof cost === 'function' ? () => checkedCost(cost()) : constant(checkedCost(cost));
+  const costOf = costOption(cost);
   if (maxWaitMs !== undefined) zeroOrInfinity('maxWaitMs', maxWaitMs);
   if (tenant !== undefined) nonEmpty('tenant', tenant);
   if (priority !== undefined) nonEmpty('priority', priority);
@@ -108,17 +109,4 @@ export function throttleByBucket<T>(
     dispatched: (grant) => grant.dispatched(),
     release: (grant, outcome) => grant.release(outcome),
   });
-}
-
-function constant<V>(value: V): () => V {
-  return () => value;
-}
-
-function checkedCost(cost: CostOption): Cost {
-  const { requests = 1, tokens = 0, explicit = true } = typeof cost === 'number' ? { tokens: cost } : cost;
-  return {
-    requests: zeroOrMore('cost.requests', requests),
-    tokens: zeroOrMore(typeof cost === 'number' ? 'cost' : 'cost.tokens', tokens),
-    explicit,
-  };
 }

@@ -1,0 +1,294 @@
+import { oneOf, zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
+import type { Cost } from '../core/ports.ts';
+import type { Clock } from '../core/runtime.ts';
+import { AdmissionGrant, revoked } from './AdmissionGrant.ts';
+import type { AdmissionEnd, TargetChange } from './AdmissionGrant.ts';
+import { queueFull, refusedBy, tooLargeFor, unavailable } from './admissionRefusals.ts';
+import type { AdmissionRefusal } from './admissionRefusals.ts';
+import { checkedAdmissionRules } from './AdmissionOptions.ts';
+import type { AdmissionOptions, CheckedAdmissionRules } from './AdmissionOptions.ts';
+import type { AdmissionPool, AdmissionTicket } from './AdmissionPool.ts';
+import { AdmissionTargets } from './AdmissionTargets.ts';
+import { AdmissionTenants, clampTo } from './AdmissionTenant.ts';
+import type { AdmissionTenant } from './AdmissionTenant.ts';
+import { chooseNext } from './chooseNext.ts';
+import type { Choice } from './chooseNext.ts';
+import { QuotaReservation } from './QuotaReservation.ts';
+import type { WaitBound } from './QuotaRoute.ts';
+import type { Outcome } from '../core/outcome.ts';
+
+export interface AdmissionAsk {
+  readonly model: string;
+  readonly cost: Cost;
+  readonly tenant?: string | undefined;
+  /** Default: the most urgent. */
+  readonly priority?: string | undefined;
+  readonly maxWaitMs?: number | undefined;
+  /** Monotonic milliseconds by which the grant must come. */
+  readonly deadlineAtMs?: number | undefined;
+}
+
+export type AdmissionStep =
+  /** The ticket has left the queue; whoever gets the grant ends and closes it. Ask again at once. */
+  | {
+      readonly kind: 'granted';
+      readonly ticket: AdmissionTicket;
+      readonly grant: AdmissionGrant;
+      readonly changes: readonly TargetChange[];
+    }
+  /** The ticket has left the queue. Ask again at once. */
+  | {
+      readonly kind: 'refused';
+      readonly ticket: AdmissionTicket;
+      readonly refusal: AdmissionRefusal;
+      readonly changes: readonly TargetChange[];
+    }
+  /** Time alone has changed a breaker. Ask again at once. */
+  | { readonly kind: 'changed'; readonly changes: readonly TargetChange[] }
+  /** Nothing to do before that time, unless something is given back. `Infinity`: nobody waits. */
+  | { readonly kind: 'wait'; readonly untilMs: number };
+
+/**
+ * Breaker, cooldown, every layer of the quota and the slots of deployment, tenant, priority and of all, in one step: a
+ * call is granted all of it together, in the tick in which it is sent, or nothing. It decides and never acts: no timers,
+ * no I/O.
+ *
+ * Who goes next: `chooseNext`. Who may wait: whoever is not refused on entry, because every deployment of the model has its
+ * breaker open, the queue is full, or the wait is known not to end in time.
+ *
+ * Each operation is O(log n) in those who wait, and linear in the models for which someone waits.
+ */
+export class Admission {
+  readonly rules: CheckedAdmissionRules;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #targets: AdmissionTargets;
+  readonly #tenants: AdmissionTenants;
+  readonly #inFlightAt: number[];
+  readonly #held = new WeakMap<AdmissionGrant, AdmissionTicket>();
+  /** Have had to make room for more urgent ones. */
+  readonly #evicted: AdmissionTicket[] = [];
+  #inFlight = 0;
+  #waiting = 0;
+  #order = 0;
+
+  /** @throws SluiceError `invalid_option` */
+  constructor(options: AdmissionOptions, clock: Pick<Clock, 'now'>, random: () => number) {
+    this.rules = checkedAdmissionRules(options);
+    this.#clock = clock;
+    this.#targets = new AdmissionTargets(options, this.rules, clock, random);
+    this.#tenants = new AdmissionTenants(options.tenants, clock.now());
+    this.#inFlightAt = this.rules.levels.map(() => 0);
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  get tenants(): AdmissionTenants {
+    return this.#tenants;
+  }
+
+  get pools(): ReadonlyMap<string, AdmissionPool> {
+    return this.#targets.pools;
+  }
+
+  /** That of a model, made if it was not there. @throws SluiceError `invalid_option` for an empty name */
+  poolOf(model: string): AdmissionPool {
+    return this.#targets.poolOf(model);
+  }
+
+  /** In flight of each priority, in their order. */
+  get inFlightAt(): readonly number[] {
+    return this.#inFlightAt;
+  }
+
+  /**
+   * Takes a place in the queue, or refuses. Grants come from {@link next}.
+   * @throws SluiceError `invalid_option` for a wrong field
+   */
+  ask(ask: AdmissionAsk): AdmissionTicket | AdmissionRefusal {
+    const nowMs = this.#clock.now();
+    const { cost } = ask;
+    zeroOrMore('cost.requests', cost.requests);
+    zeroOrMore('cost.tokens', cost.tokens);
+    const names = this.rules.levels.map(({ name }) => name);
+    const level = names.indexOf(oneOf('priority', ask.priority ?? (names[0] as string), names));
+    const pool = this.#targets.poolOf(ask.model);
+    const tenant = this.#tenants.at(ask.tenant, this.#targets.arrivalMarginMs, nowMs);
+    const tooLarge = cost.explicit ? tooLargeFor(cost, pool, tenant) : undefined;
+    if (tooLarge) return tooLarge;
+    const unavailableMs = pool.unavailableMs(nowMs);
+    if (unavailableMs > 0) return unavailable(unavailableMs);
+
+    const bound = this.#boundOf(nowMs, ask);
+    const foreseenMs = this.#foreseenMs(nowMs, pool, tenant, level, cost);
+    if (foreseenMs > bound.limitMs || bound.limitMs < 0) {
+      return refusedBy(bound, pool.retryAfterMs(nowMs, foreseenMs));
+    }
+    const ticket: AdmissionTicket = {
+      kind: 'ticket',
+      pool,
+      from: tenant,
+      tenant: tenant.name,
+      weight: tenant.rules.weight,
+      level,
+      cost: { requests: cost.requests, tokens: cost.tokens },
+      order: this.#order++,
+      enqueuedAtMs: nowMs,
+      expiresAtMs: nowMs + bound.limitMs,
+      bound,
+      position: pool.waiting + 1,
+      foreseenMs,
+      passed: 0,
+      expiry: undefined,
+    };
+    const { maxWaiting } = this.#targets.bounds;
+    if (this.#waiting >= maxWaiting && !this.#hasRoomNow(nowMs, ticket) && !this.#evictFor(ticket)) {
+      return queueFull(maxWaiting, pool.retryAfterMs(nowMs, foreseenMs));
+    }
+    pool.join(ticket);
+    this.#waiting++;
+    this.#tenants.move(tenant, 1, 0);
+    return ticket;
+  }
+
+  /** Leaves the queue. Whether it was still in it. */
+  cancel(ticket: AdmissionTicket): boolean {
+    if (!ticket.pool.leave(ticket)) return false;
+    this.#waiting--;
+    this.#tenants.move(ticket.from, -1, 0);
+    return true;
+  }
+
+  /** The next thing to do. Call it until it says `wait`, and again whenever something was given back or has changed. */
+  next(): AdmissionStep {
+    const nowMs = this.#clock.now();
+    const stuck = this.#targets.advance(nowMs);
+    if (stuck) return { kind: 'changed', changes: [stuck] };
+    const evicted = this.#evicted.shift();
+    if (evicted)
+      return this.#refuse(evicted, queueFull(this.#targets.bounds.maxWaiting, evicted.pool.retryAfterMs(nowMs, 1)));
+    this.#tenants.wake(nowMs);
+    let untilMs = this.#targets.stuckAtMs;
+    for (const pool of this.#targets.busy()) {
+      const unavailableMs = pool.unavailableMs(nowMs);
+      if (unavailableMs > 0) return this.#refuse(pool.oldest() as AdmissionTicket, unavailable(unavailableMs));
+      const first = pool.firstToExpire();
+      if (first === undefined) continue;
+      const leastMs = pool.foreseenMs(nowMs, NOTHING, { requests: first.cost.requests, tokens: 0 });
+      if (first.expiresAtMs < nowMs + leastMs || first.expiresAtMs <= nowMs) {
+        const ownMs = Math.max(leastMs, pool.foreseenMs(nowMs, NOTHING, first.cost));
+        return this.#refuse(first, refusedBy(first.bound, pool.retryAfterMs(nowMs, ownMs)));
+      }
+      untilMs = Math.min(untilMs, first.expiresAtMs);
+    }
+    if (this.#inFlight >= this.rules.maxInFlight) return { kind: 'wait', untilMs };
+    const choice = chooseNext(nowMs, this.#targets.busy(), this.#tenants, {
+      free: this.rules.maxInFlight - this.#inFlight,
+      passShare: this.rules.passShare,
+      levelFull: (level) => this.#levelFull(level),
+    });
+    if (choice.kind === 'go') return this.#grant(nowMs, choice);
+    return { kind: 'wait', untilMs: Math.min(untilMs, choice.untilMs) };
+  }
+
+  /** The verdict on an attempt, once. Its slot stays taken until {@link close}. */
+  end(grant: AdmissionGrant, outcome: Outcome, firstContentMs?: number): AdmissionEnd | undefined {
+    const ended = grant.end(this.#clock.now(), outcome, firstContentMs);
+    const ticket = this.#held.get(grant);
+    if (ended === undefined || ticket === undefined) return ended;
+    ticket.from.open--;
+    if (ticket.from.layer) this.#tenants.unpark(ticket.from);
+    ticket.pool.queueOf(ticket).correct(ticket.tenant, ended.moreTokens);
+    return ended;
+  }
+
+  /** Nothing of an attempt runs any more: what it had in flight is free. */
+  close(grant: AdmissionGrant): void {
+    const ticket = this.#held.get(grant);
+    if (ticket === undefined || !grant.close()) return;
+    this.#held.delete(grant);
+    this.#inFlight--;
+    this.#inFlightAt[ticket.level] = (this.#inFlightAt[ticket.level] ?? 0) - 1;
+    this.#tenants.move(ticket.from, 0, -1);
+  }
+
+  #grant(nowMs: number, { ticket, targets, passes }: Choice & { kind: 'go' }): AdmissionStep {
+    const changes: TargetChange[] = [];
+    for (const target of targets) {
+      const decision = target.breaker.ask();
+      if (decision.changes.length > 0) {
+        changes.push({ target, breaker: decision.changes, revoked: revoked(target, decision.changes) });
+      }
+      if (decision.kind === 'refused') continue;
+      const { from } = ticket;
+      const cost = target.costOf(ticket.cost);
+      ticket.pool.take(ticket, nowMs, (level) => this.#levelFull(level));
+      this.#tenants.charge(from, cost.tokens);
+      this.#tenants.move(from, -1, 1);
+      from.open++;
+      this.#waiting--;
+      this.#inFlight++;
+      this.#inFlightAt[ticket.level] = (this.#inFlightAt[ticket.level] ?? 0) + 1;
+      for (const passed of passes(target)) passed.passed += cost.tokens;
+      const reservation = new QuotaReservation(nowMs, target.routeFor(from), cost, target.rules);
+      const grant = new AdmissionGrant(target, reservation, decision.ticket, this.rules.exhaustedMs, nowMs);
+      this.#held.set(grant, ticket);
+      return { kind: 'granted', ticket, grant, changes };
+    }
+    const retryAfterMs = Math.max(1, ...targets.map(({ breaker }) => Math.ceil(breaker.snapshot().retryAfterMs)));
+    return { ...this.#refuse(ticket, unavailable(retryAfterMs)), changes };
+  }
+
+  #refuse(ticket: AdmissionTicket, refusal: AdmissionRefusal): AdmissionStep & { readonly kind: 'refused' } {
+    this.cancel(ticket);
+    return { kind: 'refused', ticket, refusal, changes: [] };
+  }
+
+  #levelFull(level: number): boolean {
+    return (this.#inFlightAt[level] ?? 0) >= (this.rules.levels[level]?.maxInFlight ?? Infinity);
+  }
+
+  #boundOf(nowMs: number, ask: AdmissionAsk): WaitBound {
+    const maxWaitMs = zeroOrInfinity('maxWaitMs', ask.maxWaitMs ?? this.#targets.bounds.maxWaitMs);
+    const leftMs = (ask.deadlineAtMs ?? Infinity) - nowMs;
+    if (leftMs > maxWaitMs) return { code: 'queue_timeout', limitMs: maxWaitMs };
+    // At the deadline itself there is no time left for an answer.
+    return { code: 'timeout_deadline', limitMs: leftMs > 0 ? leftMs : -1 };
+  }
+
+  /** No shorter than this is the wait of a newcomer, unless others leave or give something back. */
+  #foreseenMs(nowMs: number, pool: AdmissionPool, tenant: AdmissionTenant, level: number, cost: Cost): number {
+    const ahead = pool.queues[level]?.ahead(tenant.name, cost) ?? NOTHING;
+    const { layer } = tenant;
+    const ownMs = layer?.waitBehindMs(nowMs, ahead, clampTo(layer, cost), true) ?? 0;
+    return Math.max(ownMs, pool.foreseenMs(nowMs, ahead, cost));
+  }
+
+  #hasRoomNow(nowMs: number, ticket: AdmissionTicket): boolean {
+    if (ticket.pool.waiting > 0 || this.#inFlight >= this.rules.maxInFlight || this.#levelFull(ticket.level))
+      return false;
+    if (this.#tenants.blockedMs(ticket.from, ticket.cost, nowMs) > 0) return false;
+    return ticket.pool.fit(nowMs, ticket, () => true).targets.length > 0;
+  }
+
+  /** Makes room for one that is more urgent than another, which must go. */
+  #evictFor({ level }: AdmissionTicket): boolean {
+    for (let below = this.rules.levels.length - 1; below > level; below--) {
+      for (const pool of this.#targets.busy()) {
+        const youngest = pool.queues[below]?.youngest();
+        if (youngest === undefined) continue;
+        this.cancel(youngest);
+        this.#evicted.push(youngest);
+        return true;
+      }
+    }
+    return false;
+  }
+}
+
+const NOTHING = { requests: 0, tokens: 0 };

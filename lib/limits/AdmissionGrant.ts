@@ -1,0 +1,134 @@
+import type { ErrorCode } from '../core/errors.ts';
+import type { RateLimitHints, Usage } from '../core/hints.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { AdmissionTarget } from './AdmissionTarget.ts';
+import type { AimdDecision, AimdMark } from './Aimd.ts';
+import type { BreakerChange, BreakerTicket } from './CircuitBreaker.ts';
+import type { QuotaReservation, Settlement } from './QuotaReservation.ts';
+
+/** What the end of an attempt has changed. */
+export interface AdmissionEnd {
+  readonly settlement: Settlement;
+  readonly breaker: readonly BreakerChange[];
+  readonly limit: AimdDecision | undefined;
+  /** Grants whose attempts must not be sent: the breaker has opened. */
+  readonly revoked: readonly AdmissionGrant[];
+  /** Tokens that were charged beyond the reservation; below 0: that came back. */
+  readonly moreTokens: number;
+}
+
+/** What has happened to the breaker of a deployment. */
+export interface TargetChange {
+  readonly target: AdmissionTarget;
+  readonly breaker: readonly BreakerChange[];
+  /** Grants whose attempts must not be sent any more. */
+  readonly revoked: readonly AdmissionGrant[];
+}
+
+/** Everything that one attempt holds. Pure: times are passed in. */
+export class AdmissionGrant {
+  readonly target: AdmissionTarget;
+  readonly #reservation: QuotaReservation;
+  readonly #pass: BreakerTicket;
+  readonly #mark: AimdMark;
+  readonly #exhaustedMs: number;
+  #reason: ErrorCode = 'rate_limited';
+  #hinted: RateLimitHints | undefined;
+  #sentAtMs: number | undefined;
+  #ended = false;
+  #closed = false;
+
+  constructor(
+    target: AdmissionTarget,
+    reservation: QuotaReservation,
+    pass: BreakerTicket,
+    exhaustedMs: number,
+    nowMs: number,
+  ) {
+    this.target = target;
+    this.#reservation = reservation;
+    this.#pass = pass;
+    this.#exhaustedMs = exhaustedMs;
+    this.#mark = target.takeSlot(nowMs);
+    target.unsent.add(this);
+  }
+
+  get reservedTokens(): number {
+    return this.#reservation.cost.tokens;
+  }
+
+  /** Why the provider asked for a wait, as far as it is known. */
+  get reason(): ErrorCode {
+    return this.#reason;
+  }
+
+  dispatched(nowMs: number): void {
+    if (this.#ended || this.#sentAtMs !== undefined) return;
+    this.#sentAtMs = nowMs;
+    this.target.unsent.delete(this);
+    this.target.learned.sent(nowMs);
+    this.#reservation.dispatched(nowMs);
+  }
+
+  responded(nowMs: number, status: number): void {
+    if (this.#ended) return;
+    if (status === 503 || status === 529) this.#reason = 'overloaded';
+    this.#reservation.responded(nowMs, status);
+  }
+
+  /** Returns the pause that began, in milliseconds, else 0. */
+  observe(nowMs: number, hints: RateLimitHints): number {
+    if (this.#ended) return 0;
+    this.#hinted = hints;
+    this.target.learned.reported(nowMs, hints);
+    return this.#reservation.observe(nowMs, hints);
+  }
+
+  settle(nowMs: number, usage: Usage): void {
+    this.#reservation.settle(nowMs, usage);
+  }
+
+  firstContent(): void {
+    this.target.breaker.firstContent(this.#pass);
+  }
+
+  /** The verdict, once. The slot stays taken until {@link close}. */
+  end(nowMs: number, outcome: Outcome, firstContentMs?: number): AdmissionEnd | undefined {
+    if (this.#ended) return undefined;
+    this.#ended = true;
+    const { target } = this;
+    target.unsent.delete(this);
+    this.#learn(nowMs, outcome);
+    const settlement = this.#reservation.release(nowMs, outcome) as Settlement;
+    const breaker = target.breaker.settle(this.#pass, outcome);
+    const limit = target.judge(this.#mark, outcome, firstContentMs);
+    const used = (settlement.usedTokens ?? 0) - settlement.reservedTokens;
+    const moreTokens = settlement.refundedTokens > 0 ? -settlement.refundedTokens : Math.max(0, used);
+    return { settlement, breaker, limit, revoked: revoked(target, breaker), moreTokens };
+  }
+
+  /** Nothing of the attempt runs any more. Whether the slot has come free now. */
+  close(): boolean {
+    if (!this.#ended || this.#closed) return false;
+    this.#closed = true;
+    this.target.freeSlot();
+    return true;
+  }
+
+  #learn(nowMs: number, outcome: Outcome): void {
+    if (outcome.kind !== 'failure') return;
+    const { code, retryAfterMs } = outcome.error;
+    if (code === 'quota_exhausted') this.target.exhausted(nowMs + (retryAfterMs ?? this.#exhaustedMs));
+    if (code === 'rate_limited' || (code === 'overloaded' && this.#hinted?.slowDown)) {
+      this.target.learned.rejected(nowMs, this.#sentAtMs ?? nowMs);
+    }
+  }
+}
+
+/** The grants that must not be used any more, if one of `changes` opened the breaker. */
+export function revoked(target: AdmissionTarget, changes: readonly BreakerChange[]): readonly AdmissionGrant[] {
+  if (!changes.some(({ to }) => to === 'open')) return [];
+  const grants = [...target.unsent] as AdmissionGrant[];
+  target.unsent.clear();
+  return grants;
+}

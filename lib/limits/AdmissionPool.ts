@@ -1,0 +1,170 @@
+import { Heap } from '../core/Heap.ts';
+import type { HeapNode } from '../core/Heap.ts';
+import type { AdmissionTarget } from './AdmissionTarget.ts';
+import type { AdmissionTenant } from './AdmissionTenant.ts';
+import { FairQueue } from './FairQueue.ts';
+import type { LayerCost, QuotaLayer } from './QuotaLayer.ts';
+import type { WaitBound } from './QuotaRoute.ts';
+import { SlidingSums } from './SlidingSums.ts';
+
+/** A place in the queue. */
+export interface AdmissionTicket {
+  readonly kind: 'ticket';
+  readonly pool: AdmissionPool;
+  readonly from: AdmissionTenant;
+  readonly tenant: string;
+  readonly weight: number;
+  /** Index of its priority, 0 the most urgent. */
+  readonly level: number;
+  readonly cost: LayerCost;
+  readonly order: number;
+  readonly enqueuedAtMs: number;
+  /** When its wait ends without a grant. */
+  readonly expiresAtMs: number;
+  readonly bound: WaitBound;
+  /** How many waited for the model, itself among them, and the least wait, when it came. */
+  readonly position: number;
+  readonly foreseenMs: number;
+  /** Tokens that went to later ones while it was too large for what there was. */
+  passed: number;
+  expiry: HeapNode<AdmissionTicket> | undefined;
+}
+
+/** Where a waiter could go. */
+export interface Fit {
+  /** Those that have room for it now. */
+  readonly targets: readonly AdmissionTarget[];
+  /** Until there is room, unless something is given back before. */
+  readonly waitMs: number;
+  /** The one that will have room first. */
+  readonly soonest: AdmissionTarget | undefined;
+}
+
+/** Of so many turns an aged priority gets one. */
+export const AGED_TURN = 8;
+const RATE_OVER_MS = 30_000;
+const UNKNOWN_RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 60_000;
+
+/** Those who wait for one model, and the deployments that serve it. */
+export class AdmissionPool {
+  readonly targets: readonly AdmissionTarget[];
+  readonly queues: readonly FairQueue<AdmissionTicket>[];
+  readonly #ageingMs: number;
+  readonly #expiring = new Heap<AdmissionTicket>((a, b) => a.expiresAtMs < b.expiresAtMs);
+  /** For each priority: turns of more urgent ones since it has aged. */
+  readonly #overtaken: number[];
+  readonly #granted = new SlidingSums(RATE_OVER_MS);
+  #waiting = 0;
+
+  constructor(targets: readonly AdmissionTarget[], levels: number, ageingMs: number) {
+    this.targets = targets;
+    this.queues = Array.from({ length: levels }, () => new FairQueue<AdmissionTicket>());
+    this.#ageingMs = ageingMs;
+    this.#overtaken = this.queues.map(() => 0);
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  queueOf(ticket: AdmissionTicket): FairQueue<AdmissionTicket> {
+    return this.queues[ticket.level] as FairQueue<AdmissionTicket>;
+  }
+
+  join(ticket: AdmissionTicket): void {
+    this.queueOf(ticket).join(ticket);
+    if (ticket.expiresAtMs < Infinity) ticket.expiry = this.#expiring.push(ticket);
+    this.#waiting++;
+  }
+
+  /** Whether it was still waiting. */
+  leave(ticket: AdmissionTicket): boolean {
+    if (!this.queueOf(ticket).leave(ticket)) return false;
+    this.#left(ticket);
+    return true;
+  }
+
+  take(ticket: AdmissionTicket, nowMs: number, ceilings: (level: number) => boolean): void {
+    this.queues.forEach((_, level) => {
+      if (level > ticket.level && this.#aged(level, nowMs) && !ceilings(level)) this.#raise(level);
+    });
+    this.#overtaken[ticket.level] = 0;
+    this.queueOf(ticket).take(ticket);
+    this.#left(ticket);
+    this.#granted.add(nowMs, 1, 0);
+  }
+
+  firstToExpire(): AdmissionTicket | undefined {
+    return this.#expiring.peek();
+  }
+
+  /** The one who waits longest, the most urgent first. */
+  oldest(): AdmissionTicket | undefined {
+    for (const queue of this.queues) if (queue.size > 0) return queue.oldest();
+    return undefined;
+  }
+
+  /** Priorities in the order in which they have their turn now. */
+  levels(nowMs: number): number[] {
+    const order = this.queues.map((_, level) => level).filter((level) => (this.queues[level]?.size ?? 0) > 0);
+    const turn = (level: number): number =>
+      this.#aged(level, nowMs) && (this.#overtaken[level] ?? 0) >= AGED_TURN - 1 ? (this.#overtaken[level] ?? 0) : 0;
+    return order.sort((a, b) => turn(b) - turn(a) || a - b);
+  }
+
+  /** When time alone gives a less urgent priority its turn. */
+  unavailableMs(nowMs: number): number {
+    let leastMs = Infinity;
+    for (const target of this.targets) leastMs = Math.min(leastMs, target.unavailableMs(nowMs));
+    return leastMs;
+  }
+
+  /** No attempt of this cost or more can go before this long. */
+  foreseenMs(nowMs: number, ahead: LayerCost, cost: LayerCost): number {
+    let leastMs = Infinity;
+    const alone = this.targets.length === 1;
+    for (const target of this.targets) {
+      if (target.unavailableMs(nowMs) > 0) continue;
+      leastMs = Math.min(leastMs, target.foreseenMs(nowMs, ahead, cost, alone));
+    }
+    return leastMs;
+  }
+
+  /** `mayTake`: whether nobody who waits for that layer is entitled to the tokens. */
+  fit(nowMs: number, { cost }: AdmissionTicket, mayTake: (layer: QuotaLayer, tokens: number) => boolean): Fit {
+    const targets: AdmissionTarget[] = [];
+    let waitMs = Infinity;
+    let soonest: AdmissionTarget | undefined;
+    for (const target of this.targets) {
+      const unavailableMs = target.unavailableMs(nowMs);
+      const costThere = target.costOf(cost);
+      const thereMs = Math.max(unavailableMs, target.full ? Infinity : target.waitMs(nowMs, costThere));
+      if (thereMs > 0) {
+        if (thereMs < waitMs) [waitMs, soonest] = [thereMs, target];
+      } else if (target.layers.every((layer) => mayTake(layer, costThere.tokens))) targets.push(target);
+    }
+    return { targets, waitMs, soonest };
+  }
+
+  /** A guess from how fast the queue has moved of late, no less than `leastMs`. */
+  retryAfterMs(nowMs: number, leastMs: number): number {
+    const granted = this.#granted.first(nowMs);
+    const guessMs = granted > 0 ? ((this.#waiting + 1) * RATE_OVER_MS) / granted : UNKNOWN_RETRY_MS;
+    return Math.ceil(Math.max(1, leastMs, Math.min(LONGEST_RETRY_MS, this.#waiting > 0 ? guessMs : 1)));
+  }
+
+  #left(ticket: AdmissionTicket): void {
+    if (ticket.expiry) this.#expiring.remove(ticket.expiry);
+    this.#waiting--;
+  }
+
+  #raise(level: number): void {
+    this.#overtaken[level] = (this.#overtaken[level] ?? 0) + 1;
+  }
+
+  #aged(level: number, nowMs: number): boolean {
+    const oldest = this.queues[level]?.oldest();
+    return level > 0 && oldest !== undefined && nowMs - oldest.enqueuedAtMs >= level * this.#ageingMs;
+  }
+}

@@ -1,0 +1,186 @@
+import { Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import { SluiceError } from '../core/errors.ts';
+import type { SluiceFact } from '../core/events.ts';
+import { DROPPED_UNSENT } from '../core/outcome.ts';
+import type { Admitted, AdmissionRequest } from '../core/ports.ts';
+import { startTimer } from '../core/runtime.ts';
+import type { Cancel, Runtime } from '../core/runtime.ts';
+import type { Admission, AdmissionStep } from '../limits/Admission.ts';
+import type { AdmissionGrant, TargetChange } from '../limits/AdmissionGrant.ts';
+import type { AdmissionTicket } from '../limits/AdmissionPool.ts';
+import type { AdmissionRefusal } from '../limits/admissionRefusals.ts';
+import { LocalAdmitted } from './LocalAdmitted.ts';
+
+interface Entry {
+  readonly subscriber: Subscriber<Admitted>;
+  readonly request: AdmissionRequest;
+}
+
+/**
+ * Hands out what an {@link Admission} grants. One timer, for the next thing that the machine will have to do, and none
+ * while nobody waits.
+ */
+export class AdmissionDesk {
+  readonly runtime: Runtime;
+  readonly machine: Admission;
+  readonly #onFact: ((fact: SluiceFact) => void) | undefined;
+  readonly #entries = new Map<AdmissionTicket, Entry>();
+  readonly #held = new Map<AdmissionGrant, LocalAdmitted>();
+  /** In line, and not yet told that they wait. */
+  #untold: AdmissionTicket[] = [];
+  #running = false;
+  #timerAtMs = Infinity;
+  #stopTimer: Cancel | undefined;
+
+  constructor(machine: Admission, runtime: Runtime, onFact: ((fact: SluiceFact) => void) | undefined) {
+    this.machine = machine;
+    this.runtime = runtime;
+    this.#onFact = onFact;
+  }
+
+  acquire(request: AdmissionRequest): Observable<Admitted> {
+    // Hand-written: the place in line must be taken in the tick of the subscription and belongs to the receiver once emitted.
+    return new Observable<Admitted>((subscriber) => {
+      if (subscriber.closed) return;
+      const ticket = this.machine.ask(request);
+      if (ticket.kind === 'refused') {
+        subscriber.error(refusedError(ticket, request.model, 'entry'));
+        return;
+      }
+      this.#entries.set(ticket, { subscriber, request });
+      this.#untold.push(ticket);
+      subscriber.add(() => this.#leave(ticket));
+      this.serve();
+    });
+  }
+
+  /** Grants and refuses what can be by now. Call it after everything that may have changed what is possible. */
+  serve(): void {
+    // A synchronous source ends within the grant and comes back here: a loop, or ten thousand of them would overflow the
+    // stack.
+    if (this.#running) return;
+    this.#running = true;
+    // Should a receiver throw, the rest are served by the timer.
+    let untilMs = this.runtime.clock.now();
+    try {
+      for (;;) {
+        const step = this.machine.next();
+        if (step.kind !== 'wait') {
+          this.#handOut(step);
+          continue;
+        }
+        const untold = this.#untold;
+        if (untold.length === 0) {
+          untilMs = step.untilMs;
+          break;
+        }
+        this.#untold = [];
+        for (const ticket of untold) {
+          this.#entries.get(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
+        }
+      }
+    } finally {
+      this.#running = false;
+      this.#watch(untilMs);
+    }
+  }
+
+  /** Tells of what has changed, and takes back what must not be sent. */
+  tell(changes: readonly TargetChange[], request?: AdmissionRequest): void {
+    for (const { target, breaker } of changes) {
+      for (const { from, to, reason } of breaker) {
+        this.report({ type: 'breaker.changed', breaker: target.name, from, to, reason }, request);
+      }
+    }
+    for (const { target, revoked } of changes) {
+      const retryAfterMs = Math.max(1, target.breaker.openMs);
+      for (const grant of revoked) this.#held.get(grant)?.revoke(openError(target.name, retryAfterMs));
+    }
+  }
+
+  report(fact: SluiceFact, request?: AdmissionRequest): void {
+    for (const listener of [this.#onFact, request?.onFact]) {
+      try {
+        listener?.(fact);
+      } catch {
+        // A listener's fault is its own.
+      }
+    }
+  }
+
+  /** Its attempt has ended: it can no longer be revoked. */
+  ended(grant: AdmissionGrant): void {
+    this.#held.delete(grant);
+  }
+
+  #handOut(step: Exclude<AdmissionStep, { kind: 'wait' }>): void {
+    if (step.kind === 'changed') {
+      this.tell(step.changes);
+      return;
+    }
+    const { ticket } = step;
+    const entry = this.#entries.get(ticket);
+    this.#entries.delete(ticket);
+    if (step.kind === 'refused') {
+      this.tell(step.changes, entry?.request);
+      entry?.subscriber.error(refusedError(step.refusal, entry.request.model, 'queue'));
+      return;
+    }
+    if (entry === undefined) {
+      this.machine.end(step.grant, DROPPED_UNSENT);
+      this.machine.close(step.grant);
+      return;
+    }
+    const waitedMs = this.runtime.clock.now() - ticket.enqueuedAtMs;
+    const admitted = new LocalAdmitted(step.grant, entry.request, waitedMs, this);
+    this.#held.set(step.grant, admitted);
+    this.tell(step.changes, entry.request);
+    // A listener may have unsubscribed it.
+    if (entry.subscriber.closed) {
+      admitted.release(DROPPED_UNSENT);
+      return;
+    }
+    entry.subscriber.next(admitted);
+    entry.subscriber.complete();
+  }
+
+  #leave(ticket: AdmissionTicket): void {
+    // Not there once it was granted: then it belongs to the receiver.
+    if (!this.#entries.delete(ticket)) return;
+    this.machine.cancel(ticket);
+    this.serve();
+  }
+
+  #watch(untilMs: number): void {
+    // A timer that comes too early looks again; only one that comes too late must be replaced.
+    if (untilMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= untilMs) return;
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    this.#timerAtMs = untilMs;
+    if (untilMs === Infinity) return;
+    this.#stopTimer = startTimer(this.runtime, untilMs - this.runtime.clock.now(), () => {
+      this.#timerAtMs = Infinity;
+      this.serve();
+    });
+  }
+}
+
+function openError(name: string, retryAfterMs: number): SluiceError {
+  return new SluiceError('circuit_open', `the circuit breaker ${name} is open`, { retryAfterMs, while: 'queue' });
+}
+
+function refusedError(
+  { code, limit, requested, retryAfterMs, unit }: AdmissionRefusal,
+  model: string,
+  stage: 'entry' | 'queue',
+): SluiceError {
+  const messages: Record<AdmissionRefusal['code'], string> = {
+    circuit_open: 'no deployment of the model can be asked now',
+    cost_too_large: `a cost of ${requested ?? 0} ${unit} can never pass: the quota is ${limit ?? 0} ${unit} a minute`,
+    queue_full: `${limit ?? 0} requests are waiting already, and no more may`,
+    queue_timeout: `there is no room within ${limit ?? 0} ms`,
+    timeout_deadline: `there is no room before the deadline in ${limit ?? 0} ms`,
+  };
+  return new SluiceError(code, messages[code], { while: stage, limit, requested, retryAfterMs, model });
+}
