@@ -14,6 +14,8 @@ export interface AttemptSink {
   gateOpened?(through: boolean): void;
   /** The request leaves now. */
   dispatched?(atMs: number): void;
+  /** It is on its way only now: what prepares a request, such as an SDK on a busy machine, took until then. */
+  sent?(atMs: number): void;
   /** The head of an answer is here. */
   responded?(status: number): void;
   hints?(hints: RateLimitHints): void;

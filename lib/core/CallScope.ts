@@ -201,6 +201,11 @@ export class CallScope {
     for (let node = this.#frame.sinks; node; node = node.rest) node.first.dispatched?.(atMs);
   }
 
+  /** For sources that know: the request was handed over only now, some time after it was dispatched. */
+  sent(atMs: number): void {
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.sent?.(atMs);
+  }
+
   /** For gates: the attempt waits here from now on. */
   gateClosed(): void {
     for (let node = this.#frame.sinks; node; node = node.rest) node.first.gateClosed?.();

@@ -58,6 +58,8 @@ export interface Grant {
   readonly reservedTokens: number;
   /** The attempt is sent now. Reports of limits are ordered by this. */
   dispatched(): void;
+  /** It has been handed to the network only now: it will arrive that much later. */
+  sent?(): void;
   /** The head of an answer is here: after a cooldown, others follow the first one once it has been answered. */
   responded?(status: number): void;
   /** What the answer to this attempt said of limits. */

@@ -83,6 +83,13 @@ export class MinuteBucket {
     return { order: this.#dispatches++, atMs: nowMs, total: this.#sent };
   }
 
+  /** Charges a charge again, from now on. Returns the mark that undoes it. */
+  postpone(nowMs: number, amount: number, mark: number): number {
+    this.#bucket.giveBack(nowMs, amount, mark);
+    // All of it: what has come back meanwhile has not at the far end, where nothing had arrived.
+    return this.#bucket.charge(nowMs, amount);
+  }
+
   /** A dispatched charge has turned out dearer. */
   chargeMore(nowMs: number, amount: number): void {
     this.#sent += amount;

@@ -23,8 +23,8 @@ export interface LayerCost {
 }
 
 interface Marks {
-  readonly requests: number;
-  readonly tokens: number;
+  requests: number;
+  tokens: number;
 }
 
 /** What one attempt has taken of a layer. */
@@ -79,6 +79,13 @@ export class QuotaLayer {
       requests: this.requests?.dispatch(nowMs, charge.requests),
       tokens: this.tokens?.dispatch(nowMs, charge.tokens),
     };
+  }
+
+  /** What the attempt took begins to come back from now, rather than from when it was charged. */
+  postpone(nowMs: number, charge: LayerCharge): void {
+    const { marks } = charge;
+    marks.requests = this.requests?.postpone(nowMs, charge.requests, marks.requests) ?? 0;
+    marks.tokens = this.tokens?.postpone(nowMs, charge.tokens, marks.tokens) ?? 0;
   }
 
   /** The attempt took `tokens` more, or fewer if below 0, than was charged so far. */

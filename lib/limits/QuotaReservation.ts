@@ -25,6 +25,7 @@ export class QuotaReservation {
   readonly #rules: SettleRules;
   readonly #charges: readonly LayerCharge[];
   readonly #trial: number | undefined;
+  readonly #chargedAtMs: number;
   #sentAtMs: number | undefined;
   #answered = false;
   #hinted = false;
@@ -35,6 +36,7 @@ export class QuotaReservation {
 
   constructor(nowMs: number, route: QuotaRoute, cost: LayerCost, rules: SettleRules) {
     this.cost = cost;
+    this.#chargedAtMs = nowMs;
     this.#route = route;
     this.#rules = rules;
     this.#tokens = cost.tokens;
@@ -48,6 +50,12 @@ export class QuotaReservation {
     if (this.#released || this.#sentAtMs !== undefined) return;
     this.#sentAtMs = nowMs;
     this.#eachLayer((layer, charge) => layer.dispatch(nowMs, charge));
+  }
+
+  /** It was handed over only now, and what it took begins to come back that much later. */
+  sent(nowMs: number): void {
+    if (this.#released || this.#answered || nowMs === this.#chargedAtMs) return;
+    this.#eachLayer((layer, charge) => layer.postpone(nowMs, charge));
   }
 
   /** A response has begun: the first one back after a cooldown no longer keeps the others. */

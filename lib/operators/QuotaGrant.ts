@@ -34,6 +34,10 @@ export class QuotaGrant implements Grant {
     this.#reservation.dispatched(this.#nowMs());
   }
 
+  sent(): void {
+    this.#reservation.sent(this.#nowMs());
+  }
+
   responded(status: number): void {
     if (status === 503 || status === 529) this.#reason = 'overloaded';
     this.#changing(() => this.#reservation.responded(this.#nowMs(), status));

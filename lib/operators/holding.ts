@@ -113,7 +113,7 @@ function held$<T, H>(
     tap({
       next: () => run.value(),
       complete: () => run.sourceEnded(SUCCESS),
-      error: (error: unknown) => run.sourceEnded(outcomeOf(classifyThrown(error, { phase: 'body' }), run.sent)),
+      error: (error: unknown) => run.sourceEnded(outcomeOf(classifyThrown(error, { phase: 'body' }), run.wasSent)),
     }),
   );
 }
@@ -138,7 +138,7 @@ class HeldRun<H> implements AttemptSink {
     this.#sink = hold.sink?.(held);
   }
 
-  get sent(): boolean {
+  get wasSent(): boolean {
     return this.#sentAtMs !== undefined;
   }
 
@@ -160,6 +160,10 @@ class HeldRun<H> implements AttemptSink {
     this.#attemptsOpen++;
     this.#markSent();
     this.#sink?.dispatched?.(atMs);
+  }
+
+  sent(atMs: number): void {
+    this.#sink?.sent?.(atMs);
   }
 
   responded(status: number): void {
@@ -199,7 +203,7 @@ class HeldRun<H> implements AttemptSink {
 
   /** The one downstream has seen the end, or has unsubscribed. */
   finish(): void {
-    this.#end(this.#sourceEnded ?? { kind: 'dropped', dispatched: this.sent });
+    this.#end(this.#sourceEnded ?? { kind: 'dropped', dispatched: this.wasSent });
   }
 
   #end(outcome: Outcome): void {

@@ -102,6 +102,7 @@ export function throttleByBucket<T>(
     },
     waitedMs: (grant) => grant.waitedMs,
     sink: (grant) => ({
+      sent: () => grant.sent?.(),
       responded: (status) => grant.responded?.(status),
       hints: (hints) => grant.observe(hints),
       usage: (usage) => grant.settle(usage),

@@ -56,7 +56,8 @@ export class Exchange {
     this.#scope = currentScope() ?? CallScope.start(options.runtime);
     const { model } = attempt.request;
     this.#about = { model: typeof model === 'string' ? model : undefined, status: undefined, requestId: undefined };
-    this.#slot = { runtime: options.runtime, captured: undefined };
+    const { runtime } = options;
+    this.#slot = { runtime, captured: undefined, sent: () => this.#scope.sent(runtime.clock.now()) };
   }
 
   start(): void {

@@ -8,8 +8,10 @@ export interface CapturedFailure {
   readonly body: string;
 }
 
-/** Takes the failed answer of one request. */
+/** Takes what the SDK does not tell of one request: when it was sent, and the answer if it failed. */
 export interface FailureSlot {
+  /** The SDK has prepared the request and sends it now. */
+  sent(): void;
   readonly runtime: Runtime;
   captured: CapturedFailure | undefined;
 }
@@ -46,10 +48,16 @@ export function captureFailures(client: object, slot: FailureSlot): Record<Prope
   return { [SLOT]: slot };
 }
 
+/** Whether a `fetch` is called for an attempt of one of our sources, and not by an application. */
+export function isSentBySource(init: object | undefined): boolean {
+  return init !== undefined && SLOT in init;
+}
+
 function wrap(send: Fetch): Fetch {
   const wrapped: Fetch = async (url, init) => {
-    const response = await send(url, init);
     const slot = init?.[SLOT];
+    slot?.sent();
+    const response = await send(url, init);
     // Below 400 there is no error body, and a `Response` cannot be made with every such status.
     if (slot === undefined || response.status < 400) return response;
     const { status, statusText, headers } = response;

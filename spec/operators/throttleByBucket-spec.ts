@@ -3,6 +3,7 @@ import { concat, defer, NEVER, Observable, of, retry, Subject, throwError, timer
 import { CallScope } from '../../lib/core/CallScope.ts';
 import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
+import { startTimer } from '../../lib/core/runtime.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { RateLimitHints } from '../../lib/core/hints.ts';
 import type { QuotaPort, QuotaRequest } from '../../lib/core/ports.ts';
@@ -310,6 +311,25 @@ describe('throttleByBucket', () => {
       expect(events.map(({ type }) => type)).to.deep.equal(['granted', 'cooldown', 'settled']);
       expect(events[1]).to.include({ waitMs: 2000, reason: 'rate_limited' });
       expect(events[2]).to.include({ reservedTokens: 1000, usedTokens: 50, refundedTokens: 950 });
+    });
+
+    it('counts refill only from when a request that took long to prepare was sent', () => {
+      const startsOf = (preparedMs: number): number[] => {
+        const clocked = virtualRuntime();
+        const quota = createQuota({ requestsPerMinute: 600, burstRequests: 2, arrivalMarginMs: 0 }, clocked);
+        const starts: number[] = [];
+        const slow = new Observable<string>(() => {
+          const scope = currentScope();
+          starts.push(clocked.clock.now());
+          scope?.dispatched(clocked.clock.now());
+          return startTimer(clocked, preparedMs, () => scope?.sent(clocked.clock.now()));
+        });
+        for (let i = 0; i < 3; i++) slow.pipe(throttleByBucket(quota, { runtime: clocked })).subscribe();
+        clocked.advance(1000);
+        return starts;
+      };
+      expect(startsOf(0)[2]).to.be.within(100, 101);
+      expect(startsOf(60)[2]).to.be.within(160, 161);
     });
 
     it('tells why the quota pauses', () => {

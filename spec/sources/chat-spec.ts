@@ -58,6 +58,25 @@ describe('chat', () => {
       expect(server.exchanges).to.have.length(2);
     });
 
+    it('tells the scope when the SDK has prepared the request and sends it', async () => {
+      const log: string[] = [];
+      client = new Client({
+        apiKey: 'key',
+        baseURL: server.baseURL,
+        fetch: (url, init) => {
+          log.push('fetch');
+          return fetch(url as string, init as RequestInit);
+        },
+      });
+      const sink = { dispatched: () => void log.push('dispatched'), sent: () => void log.push('sent') };
+      const scope = CallScope.start(systemRuntime, { sink });
+      const seen = runInScope(scope, () => record(ask()));
+      expect(log).to.deep.equal(['dispatched']);
+      await server.next();
+      expect(log).to.deep.equal(['dispatched', 'sent', 'fetch']);
+      seen.unsubscribe();
+    });
+
     it('lets the SDK build the request', async () => {
       const seen = record(ask({ headers: { 'x-mine': 'yes' } }, { temperature: 0.5, extra: { any: 1 } }));
       const { path, headers, body } = await server.next();
