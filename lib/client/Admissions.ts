@@ -1,97 +1,46 @@
 import type { Observable } from 'rxjs';
-import type { BreakerSnapshot, ConcurrencySnapshot, QuotaSnapshot } from '../core/ports.ts';
-import type { BreakerPort, ConcurrencyPort } from '../core/ports.ts';
+import type { AdmissionSnapshot, Cost } from '../core/ports.ts';
 import type { Runtime } from '../core/runtime.ts';
-import { circuitBreak } from '../operators/circuitBreak.ts';
-import { createBreaker } from '../operators/createBreaker.ts';
-import { createConcurrencyLimit } from '../operators/createConcurrencyLimit.ts';
-import { createQuotas } from '../operators/createQuotas.ts';
-import type { LocalQuotas } from '../operators/createQuotas.ts';
-import { limitConcurrency } from '../operators/limitConcurrency.ts';
-import { throttleByBucket } from '../operators/throttleByBucket.ts';
-import { modelPolicy } from '../policy/modelPolicy.ts';
+import { admitTo } from '../operators/admit.ts';
+import { createAdmission } from '../operators/createAdmission.ts';
+import type { LocalAdmission } from '../operators/createAdmission.ts';
 import type { Policy } from '../policy/Policy.ts';
-import type { PlannedCost } from './costOf.ts';
 import type { Target } from './CallPlan.ts';
-
-export interface ModelSnapshot {
-  readonly quota: QuotaSnapshot;
-  readonly breaker: BreakerSnapshot;
-  readonly concurrency: ConcurrencySnapshot;
-}
-
-interface Gates {
-  readonly breaker: BreakerPort;
-  readonly concurrency: ConcurrencyPort;
-}
 
 /** Lets attempts go: what stands between a retry and the source. */
 export class Admissions {
   readonly #runtime: Runtime;
-  readonly #gates = new Map<string, Gates>();
-  #policy: Policy;
-  #quotas: LocalQuotas;
+  #admission: LocalAdmission;
+  /** What of the policy the admission was made from. */
+  #from: string;
 
   constructor(policy: Policy, runtime: Runtime) {
-    this.#policy = policy;
     this.#runtime = runtime;
-    this.#quotas = quotasOf(policy, runtime);
+    this.#admission = createAdmission(policy, runtime);
+    this.#from = partsOf(policy);
   }
 
-  admit<T>(model: string, cost: PlannedCost, ask: (deployment: Target['deployment']) => Observable<T>): Observable<T> {
-    const runtime = this.#runtime;
-    const { breaker, concurrency } = this.#gatesOf(model);
-    const [deployment = { client: 'main' }] = modelPolicy(this.#policy, model).deployments;
-    return ask(deployment).pipe(
-      throttleByBucket(this.#quotas.of(model), { cost, runtime }),
-      limitConcurrency(concurrency, { runtime }),
-      circuitBreak(breaker, { runtime }),
-    );
+  /** One attempt at `model`, which `ask` sends to the deployment that was chosen. */
+  admit<T>(model: string, cost: Cost, ask: (deployment: Target['deployment']) => Observable<T>): Observable<T> {
+    return admitTo(this.#admission, ask, { model, cost, runtime: this.#runtime });
   }
 
+  /** Those who wait keep their places where they are. */
   reload(policy: Policy): void {
-    if (
-      JSON.stringify([policy.quota, policy.models, policy.tenants]) !==
-      JSON.stringify([this.#policy.quota, this.#policy.models, this.#policy.tenants])
-    ) {
-      this.#quotas = quotasOf(policy, this.#runtime);
-    }
-    this.#policy = policy;
+    const from = partsOf(policy);
+    if (from === this.#from) return;
+    this.#admission = createAdmission(policy, this.#runtime);
+    this.#from = from;
   }
 
-  snapshot(): Readonly<Record<string, ModelSnapshot>> {
-    return Object.fromEntries(
-      [...this.#gates].map(([model, { breaker, concurrency }]) => [
-        model,
-        { quota: this.#quotas.of(model).snapshot(), breaker: breaker.snapshot(), concurrency: concurrency.snapshot() },
-      ]),
-    );
-  }
-
-  #gatesOf(model: string): Gates {
-    const known = this.#gates.get(model);
-    if (known) return known;
-    const { breaker, concurrency } = modelPolicy(this.#policy, model);
-    const made = {
-      breaker: createBreaker({ ...breaker, name: model }, this.#runtime),
-      concurrency: createConcurrencyLimit(
-        concurrency.limit === undefined ? { ...concurrency, name: model } : concurrency.limit,
-        this.#runtime,
-      ),
-    };
-    this.#gates.set(model, made);
-    return made;
+  snapshot(): AdmissionSnapshot {
+    return this.#admission.snapshot();
   }
 }
 
-function quotasOf({ quota, models, tenants }: Policy, runtime: Runtime): LocalQuotas {
-  return createQuotas(
-    {
-      ...quota.account,
-      account: quota.account,
-      models: Object.fromEntries(Object.entries(models).map(([model, settings]) => [model, settings.quota])),
-      tenants,
-    },
-    runtime,
-  );
+function partsOf({ maxInFlight, quota, models, tenants, priorities }: Policy): string {
+  const limits = Object.entries(models).map(([name, { client, deployments, quota: layer, breaker, concurrency }]) => {
+    return [name, client, deployments, layer, breaker, concurrency];
+  });
+  return JSON.stringify([maxInFlight, quota, limits, tenants, priorities]);
 }

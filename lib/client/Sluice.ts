@@ -3,12 +3,11 @@ import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import type { Observable } from 'rxjs';
 import type { SluiceEvent } from '../core/events.ts';
-import type { LanesSnapshot } from '../core/ports.ts';
+import type { AdmissionSnapshot, LanesSnapshot } from '../core/ports.ts';
 import type { Restart } from '../core/restart.ts';
 import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
 import type { ChatRequest, ResponseRequest } from '../sources/requests.ts';
-import type { ModelSnapshot } from './Admissions.ts';
 import type { CallOptions } from './CallOptions.ts';
 import type { CloseOptions } from './SluiceOptions.ts';
 
@@ -30,8 +29,8 @@ export interface SluiceSnapshot {
   /** The same by tenant; those of no tenant are in `calls` only. */
   readonly callsByTenant: Readonly<Record<string, number>>;
   readonly conversations: LanesSnapshot;
-  /** Those that have been asked. */
-  readonly models: Readonly<Record<string, ModelSnapshot>>;
+  /** Attempts in flight and waiting, by model and tenant, with levels, limits and breakers. */
+  readonly admission: AdmissionSnapshot;
 }
 
 /** Calls under one policy. See {@link createSluice}. */
@@ -49,6 +48,11 @@ export interface Sluice {
    * `options.fallback` names, and nothing is known of its tokens but `options.cost`.
    */
   call<T>(model: string, call: ClientCall<T>, options?: CallOptions): Observable<T>;
+  /**
+   * For `new OpenAI({ fetch: sluice.fetch, maxRetries: 0 })`: makes calls of the chat completions and responses that the
+   * SDK asks for, streamed or not, and lets every other request through.
+   */
+  readonly fetch: typeof globalThis.fetch;
   /** Every fact of every call, as it happens. Completes when the client has been closed. */
   readonly events$: Observable<SluiceEvent>;
   /** Takes another policy. Calls that run or wait keep their places; limits go on from where they are. */

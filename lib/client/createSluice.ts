@@ -11,6 +11,7 @@ import type { CallOptions } from './CallOptions.ts';
 import { callPipeline } from './callPipeline.ts';
 import type { CallPlan, Fields } from './CallPlan.ts';
 import { Engine } from './Engine.ts';
+import { sluiceFetch } from './fetch/sluiceFetch.ts';
 import type { ClientCall, Sluice } from './Sluice.ts';
 import { SLUICE_DEFAULTS } from './SluiceOptions.ts';
 import type { Clients, SluiceOptions } from './SluiceOptions.ts';
@@ -106,6 +107,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
       };
       return callPipeline(engine, plan) as Observable<T>;
     },
+    fetch: sluiceFetch(engine),
     events$: engine.hub.events$,
     reload: (next) => engine.reload(next),
     snapshot: () => ({
@@ -113,7 +115,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
       calls: engine.calls.size,
       callsByTenant: engine.calls.byTenant(),
       conversations: engine.lanes.snapshot(),
-      models: engine.admissions.snapshot(),
+      admission: engine.admissions.snapshot(),
     }),
     close: async ({ drainMs = SLUICE_DEFAULTS.drainMs } = {}) => {
       await engine.calls.close(zeroOrInfinity('drainMs', drainMs));
