@@ -57,14 +57,17 @@ export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceE
     }
     if (CONNECTION_CODES.test(code)) return made('connection', `the connection failed: ${code}`);
   }
-  // That the connection failed is also what an SDK says of a transport that told more.
+  // That the connection failed is also what an SDK says of a transport that told more, or that has a fault of its own.
   const inBand = links.map((link) => inBandError(link, context)).find((error) => error && error.code !== 'connection');
-  if (inBand === undefined && links.some(saysConnection)) return made('connection', 'the connection failed');
+  if (inBand === undefined && links.some(saysConnection) && !links.some(isMistake))
+    return made('connection', 'the connection failed');
   if (inBand !== undefined) return inBand;
   if (name === 'SyntaxError' && BODY_WORDS.test(textOf(thrown, 'message') ?? '')) {
     return made('upstream_body_invalid', 'the answer could not be parsed');
   }
-  return made('invalid_request', `the call failed by itself: ${causeOf(thrown).name}`, { status: undefined });
+  return made('invalid_request', `the call failed by itself: ${causeOf(links.find(isMistake) ?? thrown).name}`, {
+    status: undefined,
+  });
 }
 
 function isBranded(thrown: unknown): thrown is SluiceError {
@@ -109,6 +112,11 @@ function chainOf(thrown: unknown): readonly unknown[] {
 function isAbort(thrown: unknown, name: string): boolean {
   const made = textOf(fieldOf(thrown, 'constructor'), 'name');
   return name === 'AbortError' || made === 'APIUserAbortError' || fieldOf(thrown, 'code') === 'ABORT_ERR';
+}
+
+/** No runtime reports a failed connection by one of these; a TypeError may be just that. */
+function isMistake(link: unknown): boolean {
+  return ['RangeError', 'ReferenceError', 'EvalError', 'URIError'].includes(nameOf(link));
 }
 
 function saysConnection(link: unknown): boolean {

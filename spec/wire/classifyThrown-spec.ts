@@ -109,6 +109,17 @@ describe('classifyThrown', () => {
     expect(behind(new Error('who knows'))).to.equal('connection');
   });
 
+  it("knows a mistake in a program behind it: the caller's own fetch went wrong", () => {
+    for (const cause of [new RangeError('Invalid array length'), new ReferenceError('x is not defined')]) {
+      const error = classifyThrown(new APIConnectionError({ cause }), HEADERS);
+      expect(error).to.include({ code: 'invalid_request', source: 'local', retryable: false });
+    }
+    const failed = new TypeError('error sending request', { cause: coded('refused', 'ECONNREFUSED') });
+    expect(classifyThrown(new APIConnectionError({ cause: failed }), HEADERS).code).to.equal('connection');
+    const unclear = new TypeError('error sending request for url');
+    expect(classifyThrown(new APIConnectionError({ cause: unclear }), HEADERS).code).to.equal('connection');
+  });
+
   it('passes through a SluiceError that an SDK has wrapped: a refusal of ours is no failed connection', () => {
     const refusal = new SluiceError('circuit_open', 'open');
     expect(classifyThrown(new APIConnectionError({ cause: refusal }), HEADERS)).to.equal(refusal);
