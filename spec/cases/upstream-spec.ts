@@ -31,9 +31,10 @@ describe('public reports of form upstream', () => {
       it.skip(`${id}: ${reason}`);
       continue;
     }
-    it(title, async () => assertUpstream(await runUpstream(input), expected, input));
+    const { api = 'chat' } = input;
+    it(title, async () => assertUpstream(await runUpstream(input, { api }), expected, input));
 
-    if (input.request?.['stream'] === true && OF_BOTH_APIS.has(kind)) {
+    if (api === 'chat' && input.request?.['stream'] === true && OF_BOTH_APIS.has(kind)) {
       it(`through respond, ${title}`, async () => {
         const translated = asResponses(input);
         const kept = Object.entries(expected).filter(([key]) => !OF_CHAT.has(key));

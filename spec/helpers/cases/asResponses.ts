@@ -23,19 +23,55 @@ function piece(sse: string): readonly string[] {
   if (data === undefined) return [sse];
   if (data === '[DONE]') return [];
   const { choices, error } = JSON.parse(data) as { choices?: Choice[]; error?: unknown };
-  const { delta = {}, finish_reason: finish } = choices?.[0] ?? {};
-  if (error !== undefined || choices === undefined) return [sse];
-  const events: Record<string, unknown>[] = [];
-  if (delta['role'] !== undefined) events.push({ type: 'response.created', response: { model: 'm', output: [] } });
-  const { content, reasoning_content: reasoning } = delta;
-  if (content) events.push({ type: 'response.output_text.delta', item_id: 'i1', output_index: 0, delta: content });
-  if (reasoning)
-    events.push({ type: 'response.reasoning_text.delta', item_id: 'i0', output_index: 0, delta: reasoning });
-  if (finish) events.push({ type: 'response.completed', response: { status: 'completed', output: [] } });
-  return events.map((event) => `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`);
+  const choice = choices?.[0];
+  if ((error ?? null) !== null || choices === undefined) return [sse];
+  return (choice === undefined ? [] : events(choice)).map(
+    (event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
+  );
 }
 
 interface Choice {
-  readonly delta?: Readonly<Record<string, unknown>>;
+  readonly delta?: Delta;
   readonly finish_reason?: string | null;
+  readonly error?: unknown;
+}
+
+interface Delta {
+  readonly role?: string;
+  readonly content?: string | null;
+  readonly reasoning?: string;
+  readonly reasoning_content?: string | null;
+  readonly refusal?: string;
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
+}
+
+interface Event {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+function events({ delta = {}, finish_reason: finish, error }: Choice): readonly Event[] {
+  const { role, content, reasoning = delta.reasoning_content, refusal, tool_calls: calls = [] } = delta;
+  const list: Event[] = [];
+  const text = (type: string, item: string, piece: string | null | undefined): void => {
+    if (piece) list.push({ type, item_id: item, output_index: 0, delta: piece });
+  };
+  if (role !== undefined) list.push({ type: 'response.created', response: { model: 'm', output: [] } });
+  text('response.output_text.delta', 'i1', content);
+  text('response.reasoning_text.delta', 'i0', reasoning);
+  text('response.refusal.delta', 'i1', refusal);
+  for (const { id, function: called } of calls) {
+    const item = { type: 'function_call', id, call_id: id, ...called };
+    list.push({ type: 'response.output_item.added', output_index: 1, item });
+  }
+  if (finish === 'error') {
+    const fault = error ?? { code: 'server_error', message: 'it failed' };
+    list.push({ type: 'response.failed', response: { status: 'failed', error: fault } });
+  } else if (finish) {
+    list.push({ type: 'response.completed', response: { status: 'completed', output: [] } });
+  }
+  return list;
 }

@@ -42,6 +42,8 @@ export interface NeutralPolicy {
 }
 
 export interface UpstreamInput {
+  /** Default: chat. */
+  readonly api?: 'chat' | 'responses';
   readonly request?: Readonly<Record<string, unknown>>;
   readonly client?: { readonly maxRetries?: number };
   readonly policy?: NeutralPolicy | 'defaults';
