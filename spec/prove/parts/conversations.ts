@@ -36,8 +36,8 @@ export interface Talks {
   readonly inOrder: number;
   /** Requests of turns that were cancelled before it was their turn. */
   readonly sentThough: number;
-  /** From the cancel of a streaming turn until the next one was sent. */
-  readonly nextAfterMs: readonly number[];
+  /** Turns that were sent while the turn before them was being unsubscribed from. */
+  readonly sentAtOnce: number;
   readonly remembered: number;
 }
 
@@ -54,12 +54,11 @@ export async function talk(
 ): Promise<Talks> {
   const lanes = createLanes({ maxWaiting: Infinity, maxWaitMs: Infinity }, runtime);
   const count = { answered: 0, failed: 0, cancelled: 0 };
-  const nextAfterMs: number[] = [];
+  let sentAtOnce = 0;
   const ends: Promise<void>[] = [];
-  const { clock } = runtime;
 
   for (let c = 0; c < conversations; c++) {
-    let cancelledAtMs: number | undefined;
+    let cancelling = false;
     for (let turn = 0; turn < turns; turn++) {
       const leaves = turn % 4 === 1;
       const request = {
@@ -68,9 +67,7 @@ export async function talk(
         messages: [{ role: 'user' as const, content: String(turn) }],
       };
       const onEvent = ({ type }: { type: string }): void => {
-        if (type !== 'attempt.started' || cancelledAtMs === undefined) return;
-        nextAfterMs.push(clock.now() - cancelledAtMs);
-        cancelledAtMs = undefined;
+        if (type === 'attempt.started' && cancelling) sentAtOnce++;
       };
       const source = chat(openai, request, { runtime, onEvent }).pipe(
         retryWithJitter({ attempts: 10, baseMs: 1, capMs: 5, maxHintMs: Infinity, runtime }),
@@ -86,8 +83,9 @@ export async function talk(
           const subscription = source.subscribe({
             next() {
               if (!leaves || ++values < 3) return;
-              cancelledAtMs = clock.now();
+              cancelling = true;
               subscription.unsubscribe();
+              cancelling = false;
               end('cancelled');
             },
             error: () => end('failed'),
@@ -127,7 +125,7 @@ export async function talk(
     mostInAll: maxConcurrent,
     inOrder: sent.filter((some) => some.every((turn, at) => at === 0 || turn >= some[at - 1]!)).length,
     sentThough: sent.flat().filter((turn) => turn % 4 === 3).length,
-    nextAfterMs,
+    sentAtOnce,
     remembered: lanes.snapshot().conversations,
   };
 }

@@ -1,7 +1,7 @@
 import type OpenAI from 'openai';
 import { chat, createQuota, startTimer, systemRuntime, throttleByBucket } from '../../../lib/index.ts';
 import type { Runtime } from '../../../lib/index.ts';
-import type { EmulatorReport } from '../../../lib/emulator/index.ts';
+import type { EmulatorOptions, EmulatorReport } from '../../../lib/emulator/index.ts';
 import { seededRandom } from '../../../lib/testing/seededRandom.ts';
 import { bestSchedule, percentile } from '../../helpers/ProviderBucket.ts';
 import { LoopWatch } from './LoopWatch.ts';
@@ -74,6 +74,16 @@ export function bareAsk(openai: OpenAI): Ask {
     const messages = [{ role: 'user' as const, content: prompt }];
     const stream = await openai.chat.completions.create({ model: MODEL, messages, stream: true });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) marks.content();
+  };
+}
+
+/** A network whose delay swings between `maxMs` and nothing once a second, as one with other traffic does. */
+export function swinging(maxMs: number): typeof fetch {
+  const startMs = performance.now();
+  return async (input, init) => {
+    const phase = ((performance.now() - startMs) / 1000) * 2 * Math.PI;
+    await new Promise((resolve) => setTimeout(resolve, (maxMs / 2) * (1 + Math.cos(phase))));
+    return fetch(input, init);
   };
 }
 
@@ -150,7 +160,7 @@ export async function warmUp(openai: OpenAI): Promise<void> {
 }
 
 /** What {@link startEmulatorProcess} needs for `provider`, besides a model for {@link warmUp}. */
-export function emulatorOf({ requestsPerMinute, burstRequests, firstTokenMs }: Provider) {
+export function emulatorOf({ requestsPerMinute, burstRequests, firstTokenMs }: Provider): EmulatorOptions {
   const models = { [MODEL]: { requestsPerMinute, burstRequests }, 'warm-up': {} };
   return { models, firstTokenMs, tokens: 8, tokenMs: 5 };
 }
