@@ -9,6 +9,7 @@ import { scoped } from '../operators/scoped.ts';
 import { withAssistantPrefix } from '../operators/withAssistantPrefix.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
 import type { Policy } from '../policy/Policy.ts';
+import { acrossDeployments } from './acrossDeployments.ts';
 import type { CallPlan, Fields } from './CallPlan.ts';
 import { costOf } from './costOf.ts';
 import type { Engine } from './Engine.ts';
@@ -20,8 +21,12 @@ export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, m
   const request = plan.request && adaptParams({ ...plan.request, model }, settings.params);
   const cost = costOf(engine, plan, request, model);
   const attempt = (body: Fields | undefined): Observable<T> =>
-    engine.admissions.admit(model, cost, (deployment) =>
-      sent(engine, plan, { model, settings, deployment, headers: headersOf(policy, plan) }, body),
+    acrossDeployments(
+      engine.admissions.admit(model, cost, (deployment) =>
+        sent(engine, plan, { model, settings, deployment, headers: headersOf(policy, plan) }, body),
+      ),
+      settings.deployments.length,
+      policy.maxAttempts,
     );
   return attempt(request).pipe(
     retryWithJitter<T>({
