@@ -71,7 +71,7 @@ export class SseDecoder {
       const line = this.#takeTail();
       this.#line(line, 0, line.length);
     }
-    if (isWhole(this.#data)) this.#dispatch();
+    if (this.#data !== '' && isWhole(this.#data)) this.#dispatch();
   }
 
   #feed(text: string): void {
