@@ -3,7 +3,7 @@ import type { PolicyPath, PolicyProblem } from './PolicyProblem.ts';
 import { isSecret, shown, shownKey } from './shown.ts';
 
 const DEEPEST = 64;
-const MOST_VALUES = 1_000_000;
+const MOST_VALUES = 200_000;
 
 export type Plain = null | boolean | number | string | readonly Plain[] | { readonly [key: string]: Plain };
 
@@ -20,7 +20,8 @@ class Copier {
   #values = 0;
 
   copy(value: unknown, path: PolicyPath): Plain | undefined {
-    if (typeof value === 'number') return value === Infinity ? null : value;
+    // JSON knows neither.
+    if (typeof value === 'number') return value === Infinity ? null : value === 0 ? 0 : value;
     if (value === undefined || value === null || typeof value === 'boolean' || typeof value === 'string') return value;
     if (typeof value !== 'object') return this.#wrong(path, 'plain data', shown(value, false));
     if (this.#open.has(value)) return this.#wrong(path, 'plain data', 'an object that holds itself');

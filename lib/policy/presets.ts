@@ -1,6 +1,6 @@
 import type { PolicyInput, PresetName } from './PolicyInput.ts';
 
-type Preset = Omit<PolicyInput, 'preset'>;
+export type Preset = Omit<PolicyInput, 'preset'>;
 
 /**
  * Policies to start from; `preset: firstAid` in a policy puts its own values over them.
