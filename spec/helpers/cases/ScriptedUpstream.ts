@@ -169,12 +169,13 @@ export class ScriptedUpstream {
     await this.#stream(exchange, sent, seen, step);
   }
 
-  #whole(exchange: RawExchange, sent: Sent, { status = 200, headers = {}, body }: ScriptedAnswer): void {
+  #whole(exchange: RawExchange, sent: Sent, { status = 200, headers = {}, body, end }: ScriptedAnswer): void {
     const isText = typeof body === 'string';
     const type = body === undefined || isText ? {} : { 'content-type': 'application/json' };
     sent.headWritten = true;
     exchange.head(status, { ...type, ...headers });
     if (body !== undefined) exchange.write(isText ? Buffer.from(body) : Buffer.from(JSON.stringify(body)));
+    if (end === 'hang') return;
     sent.endWritten = true;
     exchange.end();
   }

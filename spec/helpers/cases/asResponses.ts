@@ -22,12 +22,21 @@ function piece(sse: string): readonly string[] {
   const data = /^data: (.*)\n\n$/.exec(sse)?.[1];
   if (data === undefined) return [sse];
   if (data === '[DONE]') return [];
-  const { choices, error } = JSON.parse(data) as { choices?: Choice[]; error?: unknown };
+  const { choices, error } = parsed(data);
   const choice = choices?.[0];
   if ((error ?? null) !== null || choices === undefined) return [sse];
   return (choice === undefined ? [] : events(choice)).map(
     (event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
   );
+}
+
+/** What is no chunk is none in either API. */
+function parsed(data: string): { readonly choices?: readonly Choice[]; readonly error?: unknown } {
+  try {
+    return Object(JSON.parse(data)) as { readonly choices?: readonly Choice[] };
+  } catch {
+    return {};
+  }
 }
 
 interface Choice {
