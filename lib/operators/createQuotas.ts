@@ -50,6 +50,10 @@ export interface LocalQuotas {
  */
 export function createQuotas(options: QuotasOptions, runtime: Runtime = systemRuntime): LocalQuotas {
   const rules = checkedQuotaRules(options);
+  const { account: accountRates, models: modelRates, tenants: tenantRates } = options;
+  // Without this a misplaced rate would be no limit at all. An empty `account` says that none is meant.
+  if (!accountRates && !modelRates && !tenantRates)
+    throw invalidOption('account, models or tenants', 'given', undefined);
   const desk = new QuotaDesk(rules, runtime);
   const layer = (name: string, rates: LayerOptions | undefined): QuotaLayer | undefined =>
     rates && new QuotaLayer(name, rates, rules.arrivalMarginMs, runtime.clock.now());

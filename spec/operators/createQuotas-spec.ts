@@ -3,12 +3,20 @@ import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { SUCCESS } from '../../lib/core/outcome.ts';
 import type { Grant, QuotaPort } from '../../lib/core/ports.ts';
 import { createQuotas } from '../../lib/operators/createQuotas.ts';
+import type { QuotasOptions } from '../../lib/operators/createQuotas.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 
 const cost = { requests: 1, tokens: 0, explicit: true };
 
 describe('createQuotas', () => {
+  it('refuses options without any layer', () => {
+    expect(() => createQuotas({ requestsPerMinute: 60 } as QuotasOptions)).to.throw(
+      'account, models or tenants must be given, got undefined',
+    );
+    expect(() => createQuotas({ account: {} })).to.not.throw();
+  });
+
   let runtime: VirtualRuntime;
 
   beforeEach(() => {
