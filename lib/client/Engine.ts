@@ -1,9 +1,12 @@
-import { invalidOption } from '../core/errors.ts';
+import { invalidOption, SluiceError } from '../core/errors.ts';
+import type { SluiceEvent } from '../core/events.ts';
 import type { LanesPort, RetryBudgetPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
+import { SpendLedger } from '../limits/SpendLedger.ts';
 import { createLanes } from '../operators/createLanes.ts';
 import { createRetryBudget } from '../operators/createRetryBudget.ts';
+import { modelPolicy } from '../policy/modelPolicy.ts';
 import { parsePolicy } from '../policy/parsePolicy.ts';
 import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
@@ -25,6 +28,7 @@ export class Engine {
   readonly calls: RunningCalls;
   readonly lanes: LanesPort;
   readonly admissions: Admissions;
+  readonly spend: SpendLedger;
   readonly #budgets = new Map<string, RetryBudgetPort>();
   readonly #warned = new Set<string>();
   #policy: Policy;
@@ -39,7 +43,8 @@ export class Engine {
     this.runtime = options.runtime ?? systemRuntime;
     this.clients = new ClientSet(clients, this.runtime);
     this.#policy = this.#parsed(policy);
-    this.hub = new EventHub(options.telemetry);
+    this.spend = new SpendLedger(this.runtime.clock);
+    this.hub = new EventHub(options.telemetry, (event) => this.#hear(event));
     this.calls = new RunningCalls(this.runtime);
     const { maxWaiting, maxWaitMs } = this.#policy.conversations;
     this.lanes = createLanes({ maxWaiting, maxWaitMs }, this.runtime);
@@ -70,6 +75,17 @@ export class Engine {
     return budget;
   }
 
+  /** @throws SluiceError `spend_capped` where the tenant has spent what it may today. */
+  checkSpend(tenant: string | undefined): void {
+    const { perTenantPerDay } = this.#policy.spend;
+    const own = tenant !== undefined && Object.hasOwn(perTenantPerDay, tenant) ? perTenantPerDay[tenant] : undefined;
+    const refusal = this.spend.refusal(tenant, own ?? perTenantPerDay.default);
+    if (refusal === undefined) return;
+    const { cap, spent, retryAfterMs } = refusal;
+    const message = `${cap} may be spent a day, and that much has been; the next day begins in ${Math.ceil(retryAfterMs / 1000)} s`;
+    throw new SluiceError('spend_capped', message, { while: 'entry', limit: cap, requested: spent, retryAfterMs });
+  }
+
   warnOnce(message: string): void {
     if (this.#warned.has(message)) return;
     this.#warned.add(message);
@@ -78,6 +94,13 @@ export class Engine {
     } catch {
       // A warning must not end a call.
     }
+  }
+
+  #hear(event: SluiceEvent): void {
+    if (event.type !== 'attempt.ended' || event.usage === undefined || event.model === undefined) return;
+    const { model, tenant, usage, outcome } = event;
+    const { price } = modelPolicy(this.#policy, model);
+    if (price) this.spend.spend({ tenant, model, usage, price, wasted: outcome !== 'success' });
   }
 
   #parsed(policy: Policy | PolicyInput): Policy {

@@ -5,6 +5,7 @@ import type { Observable } from 'rxjs';
 import type { SluiceEvent } from '../core/events.ts';
 import type { AdmissionSnapshot, LanesSnapshot } from '../core/ports.ts';
 import type { Restart } from '../core/restart.ts';
+import type { SpendSnapshot } from '../limits/SpendLedger.ts';
 import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
 import type { ChatRequest, ResponseRequest } from '../sources/requests.ts';
@@ -31,6 +32,8 @@ export interface SluiceSnapshot {
   readonly conversations: LanesSnapshot;
   /** Attempts in flight and waiting, by model and tenant, with levels, limits and breakers. */
   readonly admission: AdmissionSnapshot;
+  /** Of today, at the prices of the policy, from the usage that providers reported. */
+  readonly spend: SpendSnapshot;
 }
 
 /** Calls under one policy. See {@link createSluice}. */

@@ -40,6 +40,7 @@ export function callPipeline<T>(engine: Engine, plan: CallPlan<T>): Observable<T
     );
     const checked$ = defer(() => {
       checkPriority(policy, options.priority);
+      engine.checkSpend(options.tenant);
       return call$;
     });
     return runCall(engine, plan, checked$);

@@ -32,7 +32,7 @@ import type { Clients, SluiceOptions } from './SluiceOptions.ts';
  *
  * Calls emit as errors ({@link SluiceError}): what the provider failed with, after the retries and fallbacks of the
  * policy; our own refusals (`queue_full`, `queue_timeout`, `circuit_open`, `timeout_deadline`, `retry_budget_exhausted`,
- * `cost_too_large`); `aborted` by the signal; `closed`; `invalid_request`.
+ * `cost_too_large`, `spend_capped`); `aborted` by the signal; `closed`; `invalid_request`.
  *
  * @param clients - An OpenAI client or a transport, which is then called `main`, or several by name.
  * @param policy - What `parsePolicy` or `loadPolicy` return, or a value that `parsePolicy` takes.
@@ -116,6 +116,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
       callsByTenant: engine.calls.byTenant(),
       conversations: engine.lanes.snapshot(),
       admission: engine.admissions.snapshot(),
+      spend: engine.spend.snapshot(),
     }),
     close: async ({ drainMs = SLUICE_DEFAULTS.drainMs } = {}) => {
       await engine.calls.close(zeroOrInfinity('drainMs', drainMs));

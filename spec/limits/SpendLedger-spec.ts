@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { costOfUsage, SpendLedger } from '../../lib/limits/SpendLedger.ts';
+
+const price = { inputPerMTok: 2, outputPerMTok: 10, cachedInputPerMTok: 0.5 };
+const usageOf = (inputTokens: number, outputTokens: number, cachedInputTokens?: number) => ({
+  inputTokens,
+  outputTokens,
+  totalTokens: inputTokens + outputTokens,
+  cachedInputTokens,
+  reasoningTokens: undefined,
+});
+const NOON = Date.UTC(2026, 1, 28, 12);
+
+describe('SpendLedger', () => {
+  let nowMs: number;
+  let ledger: SpendLedger;
+  beforeEach(() => {
+    nowMs = NOON;
+    ledger = new SpendLedger({ wallNow: () => nowMs });
+  });
+  const spend = (tenant: string | undefined, model: string, wasted = false): void =>
+    ledger.spend({ tenant, model, usage: usageOf(500_000, 100_000), price, wasted });
+
+  it('prices input, cached input and output', () => {
+    expect(costOfUsage(usageOf(1_000_000, 0), price)).to.equal(2);
+    expect(costOfUsage(usageOf(1_000_000, 100_000, 500_000), price)).to.equal(2.25);
+    expect(costOfUsage(usageOf(10, 0, 20), price)).to.equal((10 * 0.5) / 1e6);
+  });
+
+  it('adds up by model and tenant, and names what was wasted', () => {
+    spend('acme', 'a');
+    spend('acme', 'b', true);
+    spend(undefined, 'a');
+    expect(ledger.snapshot()).to.deep.equal({
+      day: '2026-02-28',
+      models: {
+        a: { cost: 4, inputTokens: 1_000_000, outputTokens: 200_000, wastedTokens: 0 },
+        b: { cost: 2, inputTokens: 500_000, outputTokens: 100_000, wastedTokens: 600_000 },
+      },
+      tenants: {
+        acme: { cost: 4, inputTokens: 1_000_000, outputTokens: 200_000, wastedTokens: 600_000 },
+        '': { cost: 2, inputTokens: 500_000, outputTokens: 100_000, wastedTokens: 0 },
+      },
+    });
+  });
+
+  it('refuses a tenant at its cap until midnight UTC, and nobody else', () => {
+    spend('acme', 'a');
+    expect(ledger.refusal('acme', 2.01)).to.equal(undefined);
+    expect(ledger.refusal('acme', 2)).to.deep.equal({ cap: 2, spent: 2, retryAfterMs: 12 * 3_600_000 });
+    expect(ledger.refusal('other', 2)).to.equal(undefined);
+    expect(ledger.refusal('acme', Infinity)).to.equal(undefined);
+    nowMs += 12 * 3_600_000;
+    expect(ledger.refusal('acme', 2)).to.equal(undefined);
+    expect(ledger.snapshot()).to.deep.equal({ day: '2026-03-01', models: {}, tenants: {} });
+  });
+
+  it('does not go back a day with the clock', () => {
+    nowMs = Date.UTC(2026, 2, 1);
+    spend('acme', 'a');
+    nowMs -= 1;
+    expect(ledger.refusal('acme', 2)).to.have.property('spent', 2);
+    expect(ledger.snapshot().day).to.equal('2026-03-01');
+  });
+
+  it('names every day as calendars do', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 80_000 }), (days) => {
+        const date = new Date(days * 86_400_000);
+        const day = new SpendLedger({ wallNow: () => date.getTime() }).snapshot().day;
+        expect(day).to.equal(date.toISOString().slice(0, 10));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
