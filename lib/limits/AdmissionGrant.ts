@@ -35,6 +35,7 @@ export class AdmissionGrant {
   #reason: ErrorCode = 'rate_limited';
   #hinted: RateLimitHints | undefined;
   #sentAtMs: number | undefined;
+  #answered = false;
   #ended = false;
   #closed = false;
 
@@ -73,6 +74,8 @@ export class AdmissionGrant {
   responded(nowMs: number, status: number): void {
     if (this.#ended) return;
     if (status === 503 || status === 529) this.#reason = 'overloaded';
+    // A rejection is judged when it ends, with those that are on their way.
+    if (status !== 429) this.#answer();
     this.#reservation.responded(nowMs, status);
   }
 
@@ -99,6 +102,7 @@ export class AdmissionGrant {
     const { target } = this;
     target.unsent.delete(this);
     this.#learn(nowMs, outcome);
+    this.#answer();
     const settlement = this.#reservation.release(nowMs, outcome) as Settlement;
     const breaker = target.breaker.settle(this.#pass, outcome);
     const limit = target.judge(this.#mark, outcome, firstContentMs);
@@ -113,6 +117,12 @@ export class AdmissionGrant {
     this.#closed = true;
     this.target.freeSlot();
     return true;
+  }
+
+  #answer(): void {
+    if (this.#sentAtMs === undefined || this.#answered) return;
+    this.#answered = true;
+    this.target.learned.answered();
   }
 
   #learn(nowMs: number, outcome: Outcome): void {

@@ -113,7 +113,8 @@ export class AdmissionTarget {
 
   /** Until quota and cooldown let `cost` pass. Slots and breaker aside. */
   waitMs(nowMs: number, cost: LayerCost): number {
-    return Math.max(this.cooldown.waitMs(nowMs), this.#open.layersWaitMs(nowMs, cost));
+    const lookMs = this.learned.advance(nowMs);
+    return Math.max(this.cooldown.waitMs(nowMs), Math.min(lookMs, this.#open.layersWaitMs(nowMs, cost)));
   }
 
   /** At least this long until `cost` can pass behind `ahead`. `alone`: nobody of `ahead` can go elsewhere. */

@@ -125,7 +125,14 @@ export class AdmissionTargets {
       ? this.#options.quota?.clients?.[client]
       : this.#options.quota?.account;
     const rules = checkedQuotaRules(given({ ...given(from), ...given(deployment.quota) }));
-    const learned = new LearnedRate(name, deployment.quota ?? {}, rules.arrivalMarginMs, this.#clock.now());
+    const configured = [account, shared].map((layer) => layer?.requests?.perMinute ?? Infinity);
+    const learned = new LearnedRate(
+      name,
+      deployment.quota ?? {},
+      Math.min(...configured),
+      rules.arrivalMarginMs,
+      this.#clock.now(),
+    );
     return new AdmissionTarget(
       {
         name,
