@@ -47,7 +47,7 @@ import type { Clients, SluiceOptions } from './SluiceOptions.ts';
  * const sluice = createSluice(new OpenAI(), {
  *   preset: 'interactive',
  *   quota: { account: { requestsPerMinute: 600, tokensPerMinute: 1_000_000 } },
- *   models: { 'gpt-5.5': { fallback: ['gpt-5.5-mini'] } },
+ *   models: { 'gpt-5.5': { fallback: ['gpt-5.5-mini'] }, default: {} },
  * });
  * sluice
  *   .chat({ model: 'gpt-5.5', messages: [{ role: 'user', content: 'Hello' }] }, { conversation: 'c-17', tenant: 'acme' })
