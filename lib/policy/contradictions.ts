@@ -8,6 +8,7 @@ import type { BreakerPolicy, ConcurrencyPolicy, LayerPolicy, Policy } from './Po
 import type { ConcurrencyInput, PolicyInput } from './PolicyInput.ts';
 import { quoted } from './PolicyProblem.ts';
 import type { PolicyPath } from './PolicyProblem.ts';
+import { isSecret, shown } from './shown.ts';
 
 /**
  * Settings that are right one by one and not together. `own` is what was written, `policy` what it means. `clients` are
@@ -150,7 +151,7 @@ function* unknownClients(
   for (const [path, client] of named) {
     if (known.includes(client)) continue;
     const expected = known.length === 0 ? 'a client, and there is none' : `one of ${known.map(quoted).join(', ')}`;
-    yield contradiction(path, expected, quoted(client), { suggestion: closest(client, known) });
+    yield contradiction(path, expected, shown(client, false), { suggestion: closest(client, known) });
   }
 }
 
@@ -159,14 +160,14 @@ function* priorities(own: PolicyInput, policy: Policy): Generator<Contradiction>
   const { order: written, levels = {}, ...byName } = own.priorities ?? {};
   const from = [['priorities', 'order']];
   const unknown = (path: PolicyPath, name: string): Contradiction =>
-    contradiction(path, `a priority of order: ${order.join(', ')}`, quoted(name), {
+    contradiction(path, `a priority of order: ${order.join(', ')}`, shown(name, isSecret(path)), {
       suggestion: closest(name, order),
       from,
     });
   for (const [i, name] of (written ?? []).entries()) {
     const path = ['priorities', 'order', i];
-    if (order.indexOf(name) < i) yield contradiction(path, 'each priority once', quoted(name));
-    if (name === 'order' || name === 'levels') yield contradiction(path, 'another name', quoted(name));
+    if (order.indexOf(name) < i) yield contradiction(path, 'each priority once', shown(name, false));
+    if (name === 'order' || name === 'levels') yield contradiction(path, 'another name', shown(name, false));
   }
   for (const name of Object.keys(byName)) if (!order.includes(name)) yield unknown(['priorities', name], name);
   for (const name of Object.keys(levels))

@@ -3,8 +3,8 @@ import { contradiction } from './Contradiction.ts';
 import type { Contradiction } from './Contradiction.ts';
 import type { Policy } from './Policy.ts';
 import type { PolicyInput } from './PolicyInput.ts';
-import { quoted } from './PolicyProblem.ts';
 import type { PolicyPath } from './PolicyProblem.ts';
+import { shown } from './shown.ts';
 
 /** Where a list of fallbacks stands within its model: `fallback`, or `fallbackOn` and the code. */
 type Place = readonly [string] | readonly [string, string];
@@ -39,11 +39,11 @@ function* listProblems(
 ): Generator<Contradiction> {
   for (const [i, target] of list.entries()) {
     const at = [...path, i];
-    if (target === model || target === 'default') yield contradiction(at, 'another model', quoted(target));
-    else if (list.indexOf(target) < i) yield contradiction(at, 'each model once', quoted(target));
+    if (target === model || target === 'default') yield contradiction(at, 'another model', shown(target, false));
+    else if (list.indexOf(target) < i) yield contradiction(at, 'each model once', shown(target, false));
     else if (known && !known.includes(target)) {
       const expected = 'a model that models lists, or `default: {}` there for those that it does not';
-      yield contradiction(at, expected, quoted(target), { suggestion: closest(target, known) });
+      yield contradiction(at, expected, shown(target, false), { suggestion: closest(target, known) });
     }
   }
 }

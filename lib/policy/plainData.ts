@@ -1,6 +1,6 @@
-import { problemOf } from './PolicyProblem.ts';
+import { problemOf, quoted } from './PolicyProblem.ts';
 import type { PolicyPath, PolicyProblem } from './PolicyProblem.ts';
-import { isSecret, shown, shownKey } from './shown.ts';
+import { shown } from './shown.ts';
 
 const DEEPEST = 64;
 const MOST_VALUES = 200_000;
@@ -50,7 +50,7 @@ class Copier {
     for (const [key, member] of Object.entries(value)) {
       if (this.#full(path)) break;
       if (key === '__proto__') {
-        this.#wrong([...path, key], 'another name', shownKey(key, isSecret(path)));
+        this.#wrong([...path, key], 'another name', quoted(key));
         continue;
       }
       const copied = this.copy(member, [...path, key]);

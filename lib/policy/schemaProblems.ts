@@ -4,7 +4,7 @@ import { problemOf } from './PolicyProblem.ts';
 import type { PolicyPath, PolicyProblem } from './PolicyProblem.ts';
 import type { PolicyInput } from './PolicyInput.ts';
 import { policySchema } from './schema/policySchema.ts';
-import { isSecret, shown, shownKey } from './shown.ts';
+import { isSecret, looksSecret, shown, shownName } from './shown.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -46,9 +46,12 @@ function problemsOf(issue: Issue, outer: PolicyPath, raw: unknown): PolicyProble
   if (issue.code === 'unrecognized_keys') {
     const known = issue.message.split(', ');
     return issue.keys.map((key) =>
-      problemOf([...path, key], `one of ${known.join(', ')}`, shownKey(key, secret), {
-        suggestion: closest(key, known),
-      }),
+      problemOf(
+        secret || looksSecret(key) ? path : [...path, key],
+        `one of ${known.join(', ')}`,
+        shownName(key, secret),
+        { suggestion: closest(key, known) },
+      ),
     );
   }
   if (issue.code === 'invalid_union') {
@@ -60,7 +63,7 @@ function problemsOf(issue: Issue, outer: PolicyPath, raw: unknown): PolicyProble
   const values = issue.code === 'invalid_value' ? issue.values.map(String) : [];
   const suggestion = typeof value === 'string' ? closest(value, values) : undefined;
   const expected = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
-  const got = issue.code === 'invalid_key' ? shownKey(String(path.at(-1)), secret) : shown(value, secret);
+  const got = issue.code === 'invalid_key' ? shownName(String(path.at(-1)), secret) : shown(value, secret);
   return [problemOf(path, expected, got, { suggestion })];
 }
 

@@ -23,7 +23,12 @@ export function shown(value: unknown, secret: boolean): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** A key that is not known here, for a message. */
-export function shownKey(key: string, secret: boolean): string {
-  return secret || SECRET_LOOK.test(key) ? `a key of ${key.length} characters` : quoted(key);
+/** Whether the name of a setting may be a key that stands in the wrong place. */
+export function looksSecret(name: string): boolean {
+  return SECRET_LOOK.test(name) || name.length > LONGEST_SHOWN;
+}
+
+/** A name that is not known here, for a message. */
+export function shownName(name: string, secret: boolean): string {
+  return secret || looksSecret(name) ? `a name of ${name.length} characters` : quoted(name);
 }

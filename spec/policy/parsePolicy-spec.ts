@@ -358,7 +358,7 @@ describe('parsePolicy', () => {
         expect(policyProblems(value)).to.deep.equal([]);
         return;
       }
-      expect(isSluiceError(error), String(error)).to.equal(true);
+      expect(isSluiceError(error)).to.equal(true);
       expect(error).to.include({ code: 'invalid_policy' });
       expect(policyProblems(value)).to.not.deep.equal([]);
     };
