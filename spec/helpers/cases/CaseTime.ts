@@ -71,7 +71,7 @@ export class CaseTime {
    * Runs until `done`, or until `untilMs`, or until nothing is left to happen. Moves to `untilMs` only where that is
    * finite and not done.
    */
-  async run(done: () => boolean, untilMs = Infinity, isQuiet: () => boolean = alwaysQuiet): Promise<void> {
+  async run(done: () => boolean, untilMs: number = Infinity, isQuiet: () => boolean = alwaysQuiet): Promise<void> {
     for (;;) {
       await quiet(isQuiet);
       if (done()) return;
