@@ -12,8 +12,8 @@ import type { ChatRequest, ResponseRequest } from '../sources/requests.ts';
 import type { CallOptions } from './CallOptions.ts';
 import type { CloseOptions } from './SluiceOptions.ts';
 
-type WithRestarts = CallOptions & { readonly restarts: true };
-type WithoutRestarts = CallOptions & { readonly restarts?: false | undefined };
+export type WithRestarts = CallOptions & { readonly restarts: true };
+export type WithoutRestarts = CallOptions & { readonly restarts?: false | undefined };
 
 /** A call with its own transport: gets the SDK client of the model, a signal to pass on, and the model that is asked. */
 export type ClientCall<T> = (

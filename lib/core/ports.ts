@@ -154,6 +154,8 @@ export interface Admitted {
   onRevoke(revoke: (refusal: SluiceError) => void): void;
   /** The attempt is sent now. */
   dispatched(): void;
+  /** It has been handed to the network only now: it will arrive that much later. */
+  sent?(): void;
   /** The head of an answer is here. */
   responded(status: number): void;
   /** What the answer to this attempt said of limits. */

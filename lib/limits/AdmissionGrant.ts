@@ -71,6 +71,11 @@ export class AdmissionGrant {
     this.#reservation.dispatched(nowMs);
   }
 
+  /** It was handed over only now, and what it took begins to come back that much later. */
+  sent(nowMs: number): void {
+    if (!this.#ended) this.#reservation.sent(nowMs);
+  }
+
   responded(nowMs: number, status: number): void {
     if (this.#ended) return;
     if (status === 503 || status === 529) this.#reason = 'overloaded';

@@ -60,6 +60,10 @@ export class LocalAdmitted implements Admitted {
     this.#grant.dispatched(this.#nowMs());
   }
 
+  sent(): void {
+    this.#grant.sent(this.#nowMs());
+  }
+
   responded(status: number): void {
     this.#changing(() => this.#grant.responded(this.#nowMs(), status));
   }

@@ -149,6 +149,7 @@ function gateOf<T>(
           sink: (admitted) => ({
             responded: (status) => admitted.responded(status),
             hints: (hints) => admitted.observe(hints),
+            sent: () => admitted.sent?.(),
             usage: (usage) => admitted.settle(usage),
           }),
           onLost: (admitted, lose) => admitted.onRevoke(lose),

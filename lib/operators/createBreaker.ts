@@ -37,7 +37,7 @@ export const CREATE_BREAKER_DEFAULTS = { name: 'breaker', maxKeys: 1000 } as con
  * import { createBreaker } from 'sluice';
  *
  * const breaker = createBreaker({ name: 'gpt-5.5', consecutiveFailures: 5, openMs: 15_000, onFact: console.log });
- * console.log(breaker.snapshot().state); // => 'closed'
+ * console.log(breaker.snapshot().state); // => closed
  * ```
  */
 export function createBreaker(options: CreateBreakerOptions = {}, runtime: Runtime = systemRuntime): BreakerPort {

@@ -7,7 +7,7 @@ import type { CooldownOptions } from '../limits/Cooldown.ts';
 import type { Refund, RefundCause } from '../limits/refunds.ts';
 import type { RetryBudgetOptions } from '../limits/RetryBudget.ts';
 
-type Complete<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> };
+export type Complete<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> };
 
 /**
  * A policy with every default filled in: what `parsePolicy` and `loadPolicy` return. Plain data, frozen. `Infinity`

@@ -6,7 +6,7 @@ import type { RefundRules } from '../limits/refunds.ts';
 import type { ClientPolicy, LayerPolicy } from './Policy.ts';
 
 /** `null` turns the bound off. */
-type Bound = number | null | undefined;
+export type Bound = number | null | undefined;
 
 /** Settings to start from. */
 export type PresetName = 'firstAid' | 'interactive' | 'batch';

@@ -50,6 +50,22 @@ describe('createAdmission', () => {
     expect(second.startedAtMs).to.equal(10_000);
   });
 
+  it('counts refill only from when a request that took long to prepare was sent', () => {
+    const startOfThird = (preparedMs: number): number | undefined => {
+      const runtime = virtualRuntime();
+      const quota = { account: { requestsPerMinute: 600, burstRequests: 2, arrivalMarginMs: 0 } };
+      const admission = createAdmission({ quota }, runtime);
+      const [first, second, third] = [held, held, held].map((call) => callNow(admission, runtime, call));
+      for (const call of [first, second]) call?.admitted?.dispatched();
+      runtime.advance(preparedMs);
+      for (const call of [first, second]) call?.admitted?.sent?.();
+      runtime.advance(1000);
+      return third?.startedAtMs;
+    };
+    expect(startOfThird(0)).to.be.within(100, 101);
+    expect(startOfThird(60)).to.be.within(160, 161);
+  });
+
   it('waits for every layer: account, model, deployment and tenant', () => {
     const layers = {
       account: { quota: { account: { requestsPerMinute: 60 } } },
