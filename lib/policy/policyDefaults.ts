@@ -1,18 +1,38 @@
-/** Defaults of a policy that nothing below it has. The others are those of the machines and timers. */
-export const POLICY_DEFAULTS = {
+import { ADMISSION_DEFAULTS } from '../limits/AdmissionOptions.ts';
+
+const { maxInFlight, client, priorities, tenantMaxInFlight, reservedInFlight, weight } = ADMISSION_DEFAULTS;
+
+/** Defaults of a policy as a whole. The others are those of the machines and timers. */
+export const POLICY_DEFAULTS: {
+  readonly deadlineMs: number;
+  readonly totalMs: number;
+  readonly maxInFlight: number;
+  readonly client: string;
+  readonly midStream: 'fail';
+  readonly canContinue: boolean;
+  readonly maxPromptTokens: number;
+  readonly includeUsage: boolean;
+  readonly tenant: { readonly maxInFlight: number; readonly reservedInFlight: number; readonly weight: number };
+  readonly priorityOrder: readonly string[];
+  readonly priority: { readonly maxInFlight: number };
+  readonly conversationHeader: string | null;
+  readonly perTenantPerDay: number;
+  readonly onLoss: 'share' | 'refuse';
+  readonly captureContent: boolean;
+} = {
   deadlineMs: 60_000,
-  totalMs: Infinity as number,
-  maxInFlight: Infinity as number,
-  client: 'main',
+  totalMs: Infinity,
+  maxInFlight,
+  client,
   midStream: 'fail',
   canContinue: false,
-  maxPromptTokens: Infinity as number,
+  maxPromptTokens: Infinity,
   includeUsage: true,
-  tenant: { maxInFlight: Infinity as number, reservedInFlight: 0, weight: 1 },
-  priorityOrder: ['interactive', 'batch'],
-  priority: { maxInFlight: Infinity as number },
+  tenant: { maxInFlight: tenantMaxInFlight, reservedInFlight, weight },
+  priorityOrder: priorities,
+  priority: { maxInFlight: Infinity },
   conversationHeader: null,
-  perTenantPerDay: Infinity as number,
+  perTenantPerDay: Infinity,
   onLoss: 'share',
   captureContent: false,
-} as const;
+};

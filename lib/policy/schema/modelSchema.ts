@@ -30,48 +30,51 @@ const retry: z.ZodType<RetryInput> = strict({
   maxHintMs: setting(is.finiteOrOff(0), 'The longest hint that is slept out.', RETRY_RULE_DEFAULTS.maxHintMs),
 });
 
-const B = CIRCUIT_BREAKER_DEFAULTS;
-const breaker: z.ZodType<BreakerInput> = strict({
-  consecutiveFailures: setting(is.wholeOrOff(1), 'Opens after so many failures in a row.', B.consecutiveFailures),
-  errorRatio: setting(is.shareOrOff(), 'Opens when this part of the calls in the window failed.', B.errorRatio),
-  windowMs: setting(is.above0(), 'Length of the window.', B.windowMs),
-  minCalls: setting(is.whole(1), 'The error ratio counts from so many calls on.', B.minCalls),
-  openMs: setting(is.above0(), 'How long it stays open the first time.', B.openMs),
-  openFactor: setting(is.finite(1), 'The open time grows by this factor.', B.openFactor),
-  steadyProbes: setting(is.whole(0), 'So many failed probes leave the open time as it is.', B.steadyProbes),
-  openCapMs: setting(is.above0(), 'Longest open time; openMs if that is longer.', B.openCapMs),
-  halfOpenShare: setting(is.share(), 'Part of the traffic that may probe while half-open.', B.halfOpenShare),
-  halfOpenMaxProbes: setting(is.whole(1), 'Most probes without content at one time.', B.halfOpenMaxProbes),
-  halfOpenMaxMs: setting(is.above0(), 'A probe without content for so long opens it again.', B.halfOpenMaxMs),
-  rampMs: setting(is.finite(0), 'After closing, traffic grows back over this time.', B.rampMs),
-  countRateLimited: setting(is.flag(), 'Whether a 429 counts as a failure.', B.countRateLimited),
-} satisfies Record<keyof CircuitBreakerOptions, unknown>);
+function breakerSchema(B: Partial<typeof CIRCUIT_BREAKER_DEFAULTS>): z.ZodType<BreakerInput> {
+  return strict({
+    consecutiveFailures: setting(is.wholeOrOff(1), 'Opens after so many failures in a row.', B.consecutiveFailures),
+    errorRatio: setting(is.shareOrOff(), 'Opens when this part of the calls in the window failed.', B.errorRatio),
+    windowMs: setting(is.above0(), 'Length of the window.', B.windowMs),
+    minCalls: setting(is.whole(1), 'The error ratio counts from so many calls on.', B.minCalls),
+    openMs: setting(is.above0(), 'How long it stays open the first time.', B.openMs),
+    openFactor: setting(is.finite(1), 'The open time grows by this factor.', B.openFactor),
+    steadyProbes: setting(is.whole(0), 'So many failed probes leave the open time as it is.', B.steadyProbes),
+    openCapMs: setting(is.above0(), 'Longest open time; openMs if that is longer.', B.openCapMs),
+    halfOpenShare: setting(is.share(), 'Part of the traffic that may probe while half-open.', B.halfOpenShare),
+    halfOpenMaxProbes: setting(is.whole(1), 'Most probes without content at one time.', B.halfOpenMaxProbes),
+    halfOpenMaxMs: setting(is.above0(), 'A probe without content for so long opens it again.', B.halfOpenMaxMs),
+    rampMs: setting(is.finite(0), 'After closing, traffic grows back over this time.', B.rampMs),
+    countRateLimited: setting(is.flag(), 'Whether a 429 counts as a failure.', B.countRateLimited),
+  } satisfies Record<keyof CircuitBreakerOptions, unknown>);
+}
 
-const concurrency: z.ZodType<ConcurrencyInput> = strict({
-  limit: setting(is.whole(1), 'A limit that stands. Not together with the others.'),
-  initial: setting(is.whole(1), 'Where the limit starts, within min and max.', AIMD_DEFAULTS.initial),
-  min: setting(is.whole(1), 'The limit never falls below.', AIMD_DEFAULTS.min),
-  max: setting(is.whole(1), 'The limit never rises above.', AIMD_DEFAULTS.max),
-  decrease: setting(is.fraction(), 'A cut multiplies the limit by this.', AIMD_DEFAULTS.decrease),
-  growEveryMs: setting(is.finite(0), 'The limit grows at most this often.', AIMD_DEFAULTS.growEveryMs),
-  maxOverMeasured: setting(
-    is.finiteOrOff(1),
-    'The limit does not grow beyond this many times the concurrency measured.',
-    AIMD_DEFAULTS.maxOverMeasured,
-  ),
-  maxFirstContentMs: setting(
-    is.above0OrOff(),
-    'The limit is cut when first content takes longer on average.',
-    AIMD_DEFAULTS.maxFirstContentMs,
-  ),
-} satisfies Record<keyof AimdOptions | 'limit', unknown>);
+function concurrencySchema(A: Partial<typeof AIMD_DEFAULTS>): z.ZodType<ConcurrencyInput> {
+  return strict({
+    limit: setting(is.whole(1), 'A limit that stands. Not together with the others.'),
+    initial: setting(is.whole(1), 'Where the limit starts, within min and max.', A.initial),
+    min: setting(is.whole(1), 'The limit never falls below.', A.min),
+    max: setting(is.whole(1), 'The limit never rises above.', A.max),
+    decrease: setting(is.fraction(), 'A cut multiplies the limit by this.', A.decrease),
+    growEveryMs: setting(is.finite(0), 'The limit grows at most this often.', A.growEveryMs),
+    maxOverMeasured: setting(
+      is.finiteOrOff(1),
+      'The limit does not grow beyond this many times the concurrency measured.',
+      A.maxOverMeasured,
+    ),
+    maxFirstContentMs: setting(
+      is.above0OrOff(),
+      'The limit is cut when first content takes longer on average.',
+      A.maxFirstContentMs,
+    ),
+  } satisfies Record<keyof AimdOptions | 'limit', unknown>);
+}
 
 const deployment: z.ZodType<DeploymentInput> = strict({
   client: setting(is.text('the name of a client'), 'Which client serves it. Default: that of the model.'),
   model: setting(is.text('the name of a model'), 'The name it has there. Default: the name that was asked for.'),
   quota: setting(layerSchema, 'A layer of its own, and the rules of its provider.'),
-  breaker: setting(breaker, 'Merged over that of the model.'),
-  concurrency: setting(concurrency, 'Merged over that of the model.'),
+  breaker: setting(breakerSchema({}), 'Merged over that of the model.'),
+  concurrency: setting(concurrencySchema({}), 'Merged over that of the model.'),
 });
 
 const params = strict({
@@ -107,8 +110,11 @@ export const modelSchema: z.ZodType<ModelInput> = strict({
   deployments: setting(is.listOf(deployment, 'deployments', 1), 'Where it is served; the least loaded is taken.'),
   quota: setting(layerSchema, 'The layer of the model, over all its deployments.'),
   retry: setting(retry, 'Whether and when there is another attempt.'),
-  breaker: setting(breaker, 'When attempts are refused because the provider is in trouble.'),
-  concurrency: setting(concurrency, 'How many attempts may run at one time.'),
+  breaker: setting(
+    breakerSchema(CIRCUIT_BREAKER_DEFAULTS),
+    'When attempts are refused because the provider is in trouble.',
+  ),
+  concurrency: setting(concurrencySchema(AIMD_DEFAULTS), 'How many attempts may run at one time.'),
   fallback: setting(
     is.listOf(is.text('the name of a model'), 'names of models'),
     'Models to ask, in order, when this one fails.',
