@@ -1,4 +1,4 @@
-import { catchError, tap, throwError } from 'rxjs';
+import { catchError, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { runInScope } from '../core/currentScope.ts';
 import type { CallScope } from '../core/CallScope.ts';
@@ -62,7 +62,7 @@ export class FallbackRun<T> {
   #turn(source: Observable<T>, scope: CallScope, goOn: GoOn): Observable<T | Restart> {
     const turn = new Turn(scope.forNextAttempt(), this.#settings.runtime);
     this.#midStream.begin(goOn);
-    const values$ = scoped(source, turn.scope, this.#downward).pipe(tap(() => this.#midStream.value()));
+    const values$ = scoped(source, turn.scope, this.#downward, { first: () => this.#midStream.value() });
     const turn$ = goOn.kind === 'restart' ? this.#restarted(values$, turn.scope) : values$;
     return turn$.pipe(catchError((error: unknown) => this.#afterFailure(error, turn)));
   }

@@ -1,4 +1,3 @@
-import { tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallScope } from '../core/CallScope.ts';
 import { isSluiceError, SluiceError } from '../core/errors.ts';
@@ -52,15 +51,13 @@ export class RetryRun<T> {
       this.#settings.runtime,
     );
     this.#midStream.begin(this.#goOn);
-    const attempt$ = scoped(this.#next, this.#turn.scope, this.#downward).pipe(
-      tap({
-        next: () => {
-          this.#midStream.value();
-          this.#earn();
-        },
-        complete: () => this.#earn(),
-      }),
-    );
+    const attempt$ = scoped(this.#next, this.#turn.scope, this.#downward, {
+      first: () => {
+        this.#midStream.value();
+        this.#earn();
+      },
+      completed: () => this.#earn(),
+    });
     return this.#goOn.kind === 'restart' ? this.#restarted(attempt$) : attempt$;
   }
 

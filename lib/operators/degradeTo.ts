@@ -1,4 +1,4 @@
-import { catchError, defer, tap } from 'rxjs';
+import { catchError, defer } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import { currentScope, runInScope } from '../core/currentScope.ts';
@@ -65,8 +65,7 @@ export function degradeTo<T>(
       const scope = downward ?? CallScope.start(runtime);
       const turn = new Turn(scope, runtime);
       let emitted = false;
-      return scoped(source, scope, downward).pipe(
-        tap(() => (emitted = true)),
+      return scoped(source, scope, downward, { first: () => void (emitted = true) }).pipe(
         catchError((error: unknown) => {
           const failure = turn.failure(error);
           if (emitted || !isAnswered(failure.code)) throw failure;

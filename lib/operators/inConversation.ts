@@ -1,14 +1,10 @@
-import { defer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { CallScope } from '../core/CallScope.ts';
-import { currentScope } from '../core/currentScope.ts';
 import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
 import type { EventListener } from '../core/events.ts';
 import type { LanePlace, LanesPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { holding } from './holding.ts';
-import { scoped } from './scoped.ts';
 
 export interface InConversationOptions {
   /** End every turn of the conversation that runs or waits, with `superseded`, and start at once. Default: false. */
@@ -70,10 +66,11 @@ export function inConversation<T>(
   nonEmpty('conversation', conversation);
   const { supersede = IN_CONVERSATION_DEFAULTS.supersede, onEvent, runtime = systemRuntime } = options;
   const maxWaitMs = options.maxWaitMs === undefined ? undefined : zeroOrInfinity('maxWaitMs', options.maxWaitMs);
-  const hold = holding<T, LanePlace>({
+  return holding<T, LanePlace>({
     runtime,
     where: 'lane',
     onEvent,
+    conversation,
     acquire: (scope, onQueued) =>
       lanes.acquire({
         callId: scope.callId,
@@ -92,11 +89,4 @@ export function inConversation<T>(
     // The next turn is often written from what the consumer learned at the end of this one.
     releaseFirst: false,
   });
-
-  return (source) =>
-    defer(() => {
-      const outer = currentScope();
-      const inner = (outer ?? CallScope.start(runtime)).with({ conversation });
-      return scoped(source.pipe(hold), inner, outer);
-    });
 }

@@ -82,9 +82,9 @@ describe('inConversation', () => {
     first.complete();
 
     expect(log).to.deep.equal([
-      ...['1 starts', 'a', '1 torn down', '1 ended'],
+      ...['1 starts', 'a', '1 ended', '1 torn down'],
       ...['2 starts', '2 failed', '2 torn down'],
-      ...['3 starts', 'c', '3 torn down', '3 ended'],
+      ...['3 starts', 'c', '3 ended', '3 torn down'],
     ]);
     expect(lanes.snapshot()).to.deep.equal({ conversations: 0, waiting: 0 });
   });

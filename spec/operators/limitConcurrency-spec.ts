@@ -9,7 +9,7 @@ import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { AcquireRequest, ConcurrencyPort } from '../../lib/core/ports.ts';
 import { createConcurrencyLimit } from '../../lib/operators/createConcurrencyLimit.ts';
 import type { CreateConcurrencyLimitOptions } from '../../lib/operators/createConcurrencyLimit.ts';
-import { RELEASE_WITHIN_MS } from '../../lib/operators/holding.ts';
+import { RELEASE_WITHIN_MS } from '../../lib/operators/HeldRun.ts';
 import { limitConcurrency } from '../../lib/operators/limitConcurrency.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';

@@ -1,0 +1,38 @@
+import type { Observable } from 'rxjs';
+import type { AttemptSink } from '../core/AttemptSink.ts';
+import type { CallScope } from '../core/CallScope.ts';
+import type { EventListener } from '../core/events.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Runtime } from '../core/runtime.ts';
+
+export type OnQueued = (position: number, waitMs: number | undefined) => void;
+
+/** How an operator takes hold of something for as long as one subscription to its source runs. */
+export interface Hold<H> {
+  readonly runtime: Runtime;
+  /** Names the gate in events; without it, it reports none. */
+  readonly where?: 'lane' | 'quota' | 'concurrency' | undefined;
+  readonly onEvent?: EventListener | undefined;
+  /** What everything above belongs to, where this says so. */
+  readonly conversation?: string | undefined;
+  /** By the rules of the ports: one value, or a refusal. */
+  acquire(scope: CallScope, onQueued: OnQueued): Observable<H>;
+  /** What `H` says of its wait, for events. */
+  waitedMs?(held: H): number;
+  /** Hears the hints and usage of the attempt. */
+  sink?(held: H): AttemptSink;
+  /** Called once, when the attempt is sent. */
+  dispatched?(held: H): void;
+  /** Called once, at the first value. */
+  firstContent?(held: H): void;
+  /** Gets a function that ends the subscription with an error: the hold was lost. */
+  onLost?(held: H, lose: (error: unknown) => void): void;
+  /** Called once, when the attempt has ended, before `release`, which may have to wait until nothing of it runs. */
+  ended?(held: H, outcome: Outcome, firstContentMs: number | undefined): void;
+  /** Called exactly once for each `H`. `firstContentMs` counts from dispatch to the first value. */
+  release(held: H, outcome: Outcome, firstContentMs: number | undefined): void;
+  /** Keep the hold until nothing of the attempt runs any more, but no longer than a second. */
+  readonly untilClosed?: boolean | undefined;
+  /** Release before the end of the source is passed on, so that a retry finds it released. Default: true. */
+  readonly releaseFirst?: boolean | undefined;
+}
