@@ -38,8 +38,7 @@ export function createLanes(options: ConversationLanesOptions = {}, runtime: Run
 class LocalLanes implements LanesPort {
   readonly #runtime: Runtime;
   readonly #lanes: ConversationLanes;
-  // Weak: a turn that the machine has forgotten is forgotten here too.
-  readonly #entries = new WeakMap<Turn, Entry>();
+  readonly #entries = new Map<Turn, Entry>();
   readonly #started: Turn[] = [];
   #granting = false;
   #timerAtMs = Infinity;
@@ -86,7 +85,9 @@ class LocalLanes implements LanesPort {
     this.#grant(turn);
   }
 
+  /** Every turn comes here in the end: when it is released, or when its receiver is gone without it. */
   #leave(turn: Turn): void {
+    this.#entries.delete(turn);
     const next = this.#lanes.leave(turn);
     this.#watch();
     if (next === undefined) return;
@@ -103,8 +104,9 @@ class LocalLanes implements LanesPort {
   }
 
   #grant(turn: Turn): void {
-    // Where its receiver has gone since it was its turn, or was superseded, nobody hears of it.
-    const entry = this.#entries.get(turn) as Entry;
+    const entry = this.#entries.get(turn);
+    // Its receiver has gone since it was its turn, or was superseded.
+    if (entry === undefined) return;
     entry.granted = true;
     entry.subscriber.next({
       waitedMs: turn.waitedMs,
