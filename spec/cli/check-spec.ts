@@ -39,10 +39,10 @@ describe('sluice check', () => {
     writeFileSync(path, 'deadlineMs: -1\nmodles: {}\n');
     const { code, out, err } = await check(path);
     expect({ code, out }).to.deep.equal({ code: 1, out: '' });
-    expect(err.split('\n').map((line) => line.slice(0, 39))).to.deep.equal([
-      `${path} has 2 problems:`.slice(0, 39),
-      '  line 1, column 1: deadlineMs: expected',
-      '  line 2, column 1: modles: expected one',
+    expect(err.split('\n').map((line) => line.replace(/ expected .*/, ''))).to.deep.equal([
+      `${path} has 2 problems:`,
+      '  line 1, column 1: deadlineMs:',
+      '  line 2, column 1: modles:',
     ]);
   });
 
