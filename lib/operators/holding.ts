@@ -1,14 +1,14 @@
 import { Observable } from 'rxjs';
 import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
-import { currentScope } from '../core/currentScope.ts';
+import { currentScope, deliverIn, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { SluiceFact } from '../core/events.ts';
 import { outcomeOf, SUCCESS } from '../core/outcome.ts';
 import { classifyThrown } from '../wire/classify.ts';
 import { HeldRun } from './HeldRun.ts';
 import type { Hold, OnQueued } from './Hold.ts';
-import { scoped } from './scoped.ts';
+import { subscribeScoped } from './scoped.ts';
 import type { ScopedHooks } from './scoped.ts';
 
 /**
@@ -49,14 +49,14 @@ class Gate<T, H> {
     const acquired = this.#hold.acquire(this.#heard, onQueued);
     this.#scope.gateClosed();
     // A grant or refusal comes in the frame of whoever made room, or in none; from here on it is the consumer's.
-    const waiting = scoped(acquired, this.#scope, this.#below).subscribe({
+    const observer = deliverIn<H>(this.#below, {
       next: (held) => this.#granted(held),
-      error: (error: unknown) => this.#refused(error),
+      error: (error) => this.#refused(error),
       complete: () => {
         if (this.#run === undefined) this.#subscriber.complete();
       },
     });
-    this.#subscriber.add(waiting);
+    this.#subscriber.add(runInScope(this.#scope, () => acquired.subscribe(observer)));
     // Added last: the source is left first, and what it says by then counts.
     this.#subscriber.add(() => {
       this.#opened(false);
@@ -68,9 +68,8 @@ class Gate<T, H> {
     try {
       const run = new HeldRun(this.#hold, held);
       this.#run = run;
-      scoped(this.#source, this.#scope.with({ sink: run }), this.#below, this.#hooks(run, held)).subscribe(
-        this.#subscriber,
-      );
+      const upward = this.#scope.with({ sink: run });
+      subscribeScoped(this.#source, this.#subscriber, upward, this.#below, this.#hooks(run, held));
     } catch (error) {
       // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
       this.#subscriber.error(error);

@@ -13,13 +13,22 @@ export function scoped<T>(
   hooks: ScopedHooks = NO_HOOKS,
 ): Observable<T> {
   // Hand-written: no operator of RxJS sets something around the subscription and around each notification.
-  return new Observable<T>((subscriber) => {
-    const inner = new ScopedSubscriber(subscriber, downward, hooks);
-    hooks.before?.((error) => inner.error(error));
-    if (inner.closed) return;
-    runInScope(upward, () => source.subscribe(inner));
-    hooks.subscribed?.(inner.closed);
-  });
+  return new Observable<T>((subscriber) => subscribeScoped(source, subscriber, upward, downward, hooks));
+}
+
+/** What {@link scoped} does when `subscriber` subscribes to it. Throws what `before` and `subscribed` throw. */
+export function subscribeScoped<T>(
+  source: Observable<T>,
+  subscriber: Subscriber<T>,
+  upward: CallScope | undefined,
+  downward: CallScope | undefined,
+  hooks: ScopedHooks,
+): void {
+  const inner = new ScopedSubscriber(subscriber, downward, hooks);
+  hooks.before?.((error) => inner.error(error));
+  if (inner.closed) return;
+  runInScope(upward, () => source.subscribe(inner));
+  hooks.subscribed?.(inner.closed);
 }
 
 /** What `tap` would hear, and more; a hook that throws ends the stream with that error. */
