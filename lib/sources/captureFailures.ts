@@ -4,6 +4,8 @@ import { readBounded } from './readBounded.ts';
 /** An answer with an error status, as it came. */
 export interface CapturedFailure {
   readonly status: number;
+  /** What the SDK was told instead, where no `Response` can be made with such a status. */
+  readonly shownStatus: number;
   readonly headers: Headers;
   readonly body: string;
 }
@@ -62,8 +64,9 @@ function wrap(send: Fetch): Fetch {
     if (slot === undefined || response.status < 400) return response;
     const { status, statusText, headers } = response;
     const body = await readBounded(response.body, MAX_BODY_BYTES, MAX_BODY_MS, slot.runtime);
-    slot.captured = { status, headers, body };
-    return new Response(body, { status, statusText, headers });
+    const shownStatus = Math.min(status, 599);
+    slot.captured = { status, shownStatus, headers, body };
+    return new Response(body, { status: shownStatus, statusText, headers });
   };
   capturing.add(wrapped);
   return wrapped;

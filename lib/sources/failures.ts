@@ -92,9 +92,9 @@ export function sendFailure(
       error: thrownError(thrown, { model, status: undefined, requestId: undefined }, wallNowMs),
     };
   }
-  const { status } = behind;
   // The SDK may have sent twice, to renew a token; only the answer that it failed with counts.
-  const answer = captured?.status === status ? captured : undefined;
+  const answer = captured?.shownStatus === behind.status ? captured : undefined;
+  const { status } = answer ?? behind;
   const headers = answer?.headers ?? behind.headers;
   const requestId = requestIdOf(headers);
   const error =

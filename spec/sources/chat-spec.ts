@@ -283,6 +283,11 @@ describe('chat', () => {
         expect(hints).to.deep.equal([59]);
       });
 
+      it('takes a status that HTTP does not know for a failure of the provider', async () => {
+        const { error } = await failing((exchange) => exchange.json(999, { error: { message: 'odd' } }));
+        expect(error).to.include({ source: 'upstream', status: 999 });
+      });
+
       it('reads a part of an error body that never ends, and cancels the rest', async () => {
         const startMs = performance.now();
         const { error, exchange } = await failing((exchange) => {
