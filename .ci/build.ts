@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   globSync,
@@ -42,6 +43,8 @@ if (tsc === undefined) {
   for (const file of globSync('**/*.{lua,html,css,cjs}', { cwd: join(root, 'lib') })) {
     cpSync(join(root, 'lib', file), join(fresh, file));
   }
+  // What installs the package does this too; `npx sluice` in a checkout runs the file as it stands.
+  chmodSync(join(fresh, 'cli/main.js'), 0o755);
   rmSync(dist, { recursive: true, force: true });
   renameSync(fresh, dist);
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { entryPoints, root } from '../../.ci/entryPoints.ts';
 import { builtDist } from '../helpers/builtDist.ts';
 
@@ -40,6 +40,12 @@ describe('package', () => {
       expect(names).to.not.have.length(0);
     });
   }
+
+  it('has a command that can be run as it stands', () => {
+    const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}` };
+    const printed = execFileSync(join(root, manifest.bin['sluice'] ?? ''), ['--help'], { env, encoding: 'utf8' });
+    expect(printed).to.include('sluice <command>');
+  });
 
   it('gives types, then the default, and no other condition', () => {
     for (const [path, target] of Object.entries(manifest.exports)) {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { CommandEntry } from '../../lib/cli/commands.ts';
 import { parseFlags } from '../../lib/cli/flags.ts';
@@ -93,5 +94,11 @@ describe('runCli', () => {
   it('lets a fault of the command itself through', async () => {
     const error = await run('crash').catch((caught: unknown) => caught);
     expect(error).to.have.property('code', 'closed');
+  });
+
+  it('ends in silence when whoever reads its output has had enough', () => {
+    const command = `"${process.execPath}" lib/cli/main.ts check --schema | head -c 1`;
+    const { stdout, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
+    expect({ stdout, stderr }).to.deep.equal({ stdout: '{', stderr: '' });
   });
 });
