@@ -44,7 +44,8 @@ if (tsc === undefined) {
     cpSync(join(root, 'lib', file), join(fresh, file));
   }
   // What installs the package does this too; `npx sluice` in a checkout runs the file as it stands.
-  chmodSync(join(fresh, 'cli/main.js'), 0o755);
+  const command = join(fresh, 'cli/main.js');
+  if (existsSync(command)) chmodSync(command, 0o755);
   rmSync(dist, { recursive: true, force: true });
   renameSync(fresh, dist);
 }
