@@ -1,5 +1,6 @@
-/** Differences below this are rounding of `time * rate`, not missing quota. */
+/** Differences below these are rounding of `time * rate`, not missing quota. A clock has steps of 1.2e-7 ms at 1e9 ms. */
 const ROUNDING = 1e-6;
+const ROUNDING_MS = 5e-7;
 
 export interface BucketRate {
   readonly perMinute: number;
@@ -44,7 +45,7 @@ export class ProviderBucket {
   }
 
   has(amount: number, nowMs: number): boolean {
-    return this.level(nowMs) + ROUNDING >= amount;
+    return this.level(nowMs) + this.#rounding >= amount;
   }
 
   take(amount: number, nowMs: number): void {
@@ -65,7 +66,7 @@ export class ProviderBucket {
   /** Whole milliseconds until `amount` can be taken; `Infinity` where it never can. */
   msUntil(amount: number, nowMs: number): number {
     const missing = amount - this.level(nowMs);
-    if (missing <= ROUNDING) return 0;
+    if (missing <= this.#rounding) return 0;
     return amount > this.#rate.burst ? Infinity : Math.ceil(missing / this.#perMs);
   }
 
@@ -74,6 +75,10 @@ export class ProviderBucket {
     this.#anchorAt(Math.max(nowMs, this.#anchorMs), this.level(nowMs));
     this.#rate = rate;
     this.#perMs = (rate.perMinute / 60_000) * (1 - rate.noiseShare);
+  }
+
+  get #rounding(): number {
+    return ROUNDING + ROUNDING_MS * this.#perMs;
   }
 
   #anchorAt(atMs: number, level: number): void {
