@@ -72,12 +72,11 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
       request: request as Fields,
       options: checkedCallOptions(callOptions),
       policyFallbacks: true,
-      attempt: (target, body = {}) =>
-        attemptStream(
-          sourceOf(engine.clients.source(target.deployment.client), target),
-          { api, request: body, stream },
-          attemptOptionsOf(engine, target),
-        ),
+      attempt: (target, body = {}) => {
+        const provider = engine.clients.source(target.deployment.client);
+        const call = { api, request: body, stream, provider };
+        return attemptStream(sourceOf(provider, target), call, attemptOptionsOf(engine, target));
+      },
     };
     return callPipeline(engine, plan) as Observable<never>;
   };

@@ -59,7 +59,7 @@ export class AttemptRun<T> {
     const { includeUsage, runtime } = this.#settings;
     if (runtime.clock.now() >= this.#log.scope.deadlineAtMs) return this.#fail(deadlinePassed('entry'));
     this.#open = open;
-    this.#send(includeUsage && !refusesUsage(this.#call.endpoint));
+    this.#send(includeUsage && !refusesUsage(this.#call.provider));
     if (this.over) this.#upstream?.unsubscribe();
   }
 
@@ -149,7 +149,7 @@ export class AttemptRun<T> {
     this.#log.head(head);
     this.#watch.headed();
     // Not before: another try may have been refused for another reason.
-    if (this.#sends > 1 && head.status < 400) rememberRefusal(this.#call.endpoint);
+    if (this.#sends > 1 && head.status < 400) rememberRefusal(this.#call.provider);
   }
 
   #data(value: T, event: string | undefined, size: number | undefined): void {

@@ -22,7 +22,7 @@ import type { ChatRequest } from './requests.ts';
  * - **Unsubscribe:** aborts the request in the same tick; no signal of yours is listened to.
  * - **Retries of the SDK:** off for this request, whatever the client was built with.
  * - **Usage:** asked for, for accounting; its chunk is emitted only if the request has `stream_options.include_usage`. Where
- *   a provider refuses to be asked, the request is sent again without, at once, and its base URL is not asked any more.
+ *   a provider refuses to be asked, the request is sent again without, at once, and `client` does not ask any more.
  *
  * Emits as errors ({@link SluiceError}): `invalid_request` before anything is sent; `timeout` (`while`: `headers` or
  * `first_content`), `stream_idle`, `stream_truncated`, `connection`, `upstream_body_invalid`; the class of an error
@@ -51,10 +51,5 @@ export function chat(
   options: AttemptOptions = {},
 ): Observable<ChatCompletionChunk> {
   const transport = openaiTransport(client, options);
-  const { baseURL } = client;
-  return attemptStream(
-    transport,
-    { api: 'chat', request: { ...request }, stream: true, endpoint: typeof baseURL === 'string' ? baseURL : undefined },
-    options,
-  );
+  return attemptStream(transport, { api: 'chat', request: { ...request }, stream: true, provider: client }, options);
 }

@@ -9,8 +9,8 @@ export interface AttemptCall {
   /** The body, as the caller wrote it. */
   readonly request: Readonly<Record<string, unknown>>;
   readonly stream: boolean;
-  /** Names who answers, where what it refuses is to be remembered. */
-  readonly endpoint?: string | undefined;
+  /** Stands for who answers, where what it refuses is to be remembered: for as long as this object lives. */
+  readonly provider?: object | undefined;
 }
 
 /** Reads the answer to `call`. */

@@ -1,21 +1,15 @@
 import type { SluiceError } from '../core/errors.ts';
 import { answerOf } from './classifyFailure.ts';
 
-/** Most endpoints that are remembered; the oldest is forgotten, which costs one request. */
-const MOST = 1_000;
+const refusing = new WeakSet<object>();
 
-const refusing = new Set<string>();
-
-/** Whether the endpoint has refused to be asked for usage, in this process. */
-export function refusesUsage(endpoint: string | undefined): boolean {
-  return endpoint !== undefined && refusing.has(endpoint);
+/** Whether the provider has refused to be asked for usage. */
+export function refusesUsage(provider: object | undefined): boolean {
+  return provider !== undefined && refusing.has(provider);
 }
 
-export function rememberRefusal(endpoint: string | undefined): void {
-  if (endpoint === undefined) return;
-  const [oldest] = refusing.size >= MOST ? refusing : [];
-  if (oldest !== undefined) refusing.delete(oldest);
-  refusing.add(endpoint);
+export function rememberRefusal(provider: object | undefined): void {
+  if (provider !== undefined) refusing.add(provider);
 }
 
 /** Whether a request was refused for the field that asks for usage, as far as its answer tells. */

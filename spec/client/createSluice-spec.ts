@@ -24,11 +24,7 @@ describe('createSluice', () => {
   let sluice: Sluice;
   let events: SluiceEvent[];
 
-  function start(
-    policy: PolicyInput,
-    replyTo?: (model: string, index: number) => Reply,
-    options: SluiceOptions = {},
-  ): void {
+  function start(policy: PolicyInput, replyTo?: Parameters<typeof fakeProvider>[1], options: SluiceOptions = {}): void {
     runtime = virtualRuntime();
     provider = fakeProvider(runtime, replyTo);
     sluice = createSluice(provider.source, policy, { runtime, ...options });
@@ -225,6 +221,18 @@ describe('createSluice', () => {
     expect(first).to.include({ temperature: 0, max_tokens: 7 });
     expect(second).to.include({ max_completion_tokens: 7, top_p: 0.5 });
     expect(second).to.not.have.any.keys('temperature', 'max_tokens');
+  });
+
+  it('asks a client for usage until it has refused once', () => {
+    const refusal: Reply = { error: 'bad_request', message: '400: unknown field stream_options' };
+    start({}, (_, __, { request }) => ('stream_options' in request ? refusal : {}));
+    for (let call = 0; call < 3; call++) {
+      const seen = ask();
+      runtime.run();
+      expect(seen.values).to.deep.equal(['a']);
+    }
+    const asked = provider.seen.map(({ attempt }) => 'stream_options' in attempt.request);
+    expect(asked).to.deep.equal([true, false, false, false]);
   });
 
   it('sends the conversation under the header of the policy', () => {

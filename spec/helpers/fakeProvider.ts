@@ -11,6 +11,7 @@ export interface Reply {
   /** Fails instead of answering; after `text`, if there is any. */
   readonly error?: ErrorCode;
   readonly fields?: SluiceErrorFields;
+  readonly message?: string;
   /** Default: the name of the model. */
   readonly text?: string;
   readonly firstMs?: number;
@@ -75,7 +76,7 @@ export function fakeProvider(
       ];
       function fail(): void {
         entry.ended = true;
-        subscriber.error(new SluiceError(reply.error as ErrorCode, `it was ${reply.error}`, reply.fields));
+        subscriber.error(new SluiceError(reply.error as ErrorCode, reply.message ?? `it was ${reply.error}`, reply.fields));
       }
       return () => {
         for (const stop of stops) stop();

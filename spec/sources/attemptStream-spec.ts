@@ -39,12 +39,11 @@ describe('attemptStream', () => {
     const asked = (): unknown[] => transport.exchanges.map(({ attempt }) => attempt.request['stream_options']);
     const refusal = (): SluiceError =>
       new SluiceError('bad_request', '400: unknown field stream_options', { status: 400 });
-    const endpoint = (): string => `https://strict.test/${Math.random()}`;
-    const at = (where: string | undefined, more: Record<string, unknown> = {}, options: AttemptOptions = {}) =>
+    const at = (provider: object | undefined, more: Record<string, unknown> = {}, options: AttemptOptions = {}) =>
       record(
         attemptStream<RawChunk>(
           transport.source,
-          { api: 'chat', request: { ...request, ...more }, stream: true, endpoint: where },
+          { api: 'chat', request: { ...request, ...more }, stream: true, provider },
           { runtime, ...options },
         ),
       );
@@ -55,7 +54,7 @@ describe('attemptStream', () => {
     };
 
     it('is asked again without, at once and in the same attempt, and never again', () => {
-      const where = endpoint();
+      const where = {};
       const events: SluiceEvent[] = [];
       const first = at(where, {}, { onEvent: (event) => events.push(event) });
       transport.last.head(400);
@@ -70,7 +69,7 @@ describe('attemptStream', () => {
       expect(events.map(({ type }) => type)).to.deep.equal(['attempt.started', 'committed', 'attempt.ended']);
       expect(transport.exchanges.every(({ left }) => left)).to.equal(true);
 
-      const elsewhere = at(endpoint());
+      const elsewhere = at({});
       expect(asked().at(-1)).to.deep.equal({ include_usage: true });
       elsewhere.unsubscribe();
     });
@@ -95,14 +94,14 @@ describe('attemptStream', () => {
     });
 
     it('tells the caller who set it', () => {
-      const seen = at(endpoint(), { stream_options: { include_usage: true } });
+      const seen = at({}, { stream_options: { include_usage: true } });
       transport.last.error(refusal());
       expect(seen.error).to.include({ code: 'bad_request', status: 400 });
       expect(asked()).to.have.length(1);
     });
 
     it('is not asked again for another fault, nor more than once, and only a success is remembered', () => {
-      const where = endpoint();
+      const where = {};
       const other = at(where);
       transport.last.error(new SluiceError('bad_request', '400: unknown field top_k', { status: 400 }));
       expect(other.error.code).to.equal('bad_request');

@@ -107,7 +107,7 @@ class FetchRun {
       attempt: (target, request = {}) =>
         attemptStream(
           this.#sourceFor(target),
-          { api, request, stream },
+          { api, request, stream, provider: this.#engine.clients.source(target.deployment.client) },
           {
             ...attemptOptionsOf(this.#engine, target),
             // Not worth another body than the caller's, unless it is to be paid for.
