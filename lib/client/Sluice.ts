@@ -15,7 +15,10 @@ import type { CloseOptions } from './SluiceOptions.ts';
 export type WithRestarts = CallOptions & { readonly restarts: true };
 export type WithoutRestarts = CallOptions & { readonly restarts?: false | undefined };
 
-/** A call with its own transport: gets the SDK client of the model, a signal to pass on, and the model that is asked. */
+/**
+ * A call with its own transport: gets the SDK client of the model, a signal to pass on, and the model that is asked. The
+ * client is a copy for this attempt: its own retries are off, and a `sluice.fetch` in it lets its requests pass.
+ */
 export type ClientCall<T> = (
   client: OpenAI,
   signal: AbortSignal,

@@ -5,6 +5,7 @@ import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
 import { attemptStream } from '../sources/attemptStream.ts';
 import { fromCall } from '../sources/fromCall.ts';
+import { admittedClient } from './admittedClient.ts';
 import { attemptOptionsOf, sourceOf } from './attempts.ts';
 import { checkedCallOptions } from './CallOptions.ts';
 import type { CallOptions } from './CallOptions.ts';
@@ -95,7 +96,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
         options: checkedCallOptions({ ...callOptions, restarts: false }),
         policyFallbacks: false,
         attempt: (target) => {
-          const client = engine.clients.sdk(target.deployment.client);
+          const client = admittedClient(engine.clients.sdk(target.deployment.client));
           const { headers: _, includeUsage: __, ...attempt } = attemptOptionsOf(engine, target);
           const name = target.deployment.model ?? target.model;
           return fromCall((signal) => call(client, signal, name) as PromiseLike<T>, {

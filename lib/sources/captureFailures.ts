@@ -55,6 +55,12 @@ export function isSentBySource(init: object | undefined): boolean {
   return init !== undefined && SLOT in init;
 }
 
+/** A `fetch` whose requests count as sent by one of our sources. */
+export function sentBySource(send: typeof globalThis.fetch): typeof globalThis.fetch {
+  return (input, init) =>
+    isSentBySource(init) ? send(input, init) : send(input, { ...init, [SLOT]: undefined } as RequestInit);
+}
+
 function wrap(send: Fetch): Fetch {
   const wrapped: Fetch = async (url, init) => {
     const slot = init?.[SLOT];

@@ -44,13 +44,13 @@ export class ResendingClient {
   }
 
   async #send(request: Fields, { signal, headers: added, fetchOptions }: SendOptions): Promise<Response> {
-    const { init, url, fields, body } = this.#call;
+    const { init, input, fields, body } = this.#call;
     const headers = new Headers(this.#call.headers);
     for (const [name, value] of Object.entries(added)) headers.set(name, value);
     const unchanged = isSame(request, fields);
     if (!unchanged) headers.delete('content-length');
     const sent = { ...init, ...fetchOptions, headers, signal, body: unchanged ? body : JSON.stringify(request) };
-    const response = await this.fetch(url, sent as RequestInit);
+    const response = await this.fetch(input, sent as RequestInit);
     const { status } = response;
     if (response.ok) {
       this.#onAnswer({ status, headers: response.headers, body: undefined });

@@ -1,11 +1,13 @@
 import type { Fields } from '../CallPlan.ts';
+import { isRequest } from './readRequest.ts';
 
 export type FetchInput = Parameters<typeof globalThis.fetch>[0];
 
 /** A request of an SDK that is understood, taken apart. */
 export interface FetchCall {
   readonly api: 'chat' | 'responses';
-  readonly url: string;
+  /** What `fetch` is given again with the changed `init`: a Request keeps there what `init` does not say. */
+  readonly input: FetchInput;
   readonly init: RequestInit;
   /** Of the request, without those that are for us. */
   readonly headers: Headers;
@@ -24,12 +26,16 @@ const PATHS = [
   ['/responses', 'responses'],
 ] as const;
 
+/** What a request may be a call of, by its method and address. */
+export function apiOf(input: FetchInput, method: string | undefined): FetchCall['api'] | undefined {
+  if (method?.toUpperCase() !== 'POST') return undefined;
+  const path = pathOf(isRequest(input) ? input.url : String(input));
+  return PATHS.find(([end]) => path?.endsWith(end))?.[1];
+}
+
 /** `undefined` for everything that is not one of the requests that calls are made of. */
 export function readFetchCall(input: FetchInput, init: RequestInit = {}): FetchCall | undefined {
-  if (!(typeof input === 'string' || input instanceof URL) || init.method?.toUpperCase() !== 'POST') return undefined;
-  const url = String(input);
-  const path = pathOf(url);
-  const api = PATHS.find(([end]) => path?.endsWith(end))?.[1];
+  const api = apiOf(input, init.method);
   const { body } = init;
   if (api === undefined || !(typeof body === 'string' || body instanceof Uint8Array)) return undefined;
   const fields = fieldsOf(typeof body === 'string' ? body : new TextDecoder().decode(body));
@@ -37,7 +43,7 @@ export function readFetchCall(input: FetchInput, init: RequestInit = {}): FetchC
   if (fields === undefined || typeof model !== 'string' || model === '' || background === true) return undefined;
   if (!(typeof stream === 'boolean' || stream === null)) return undefined;
   const { headers, ours } = split(new Headers(init.headers));
-  return { api, url, init, headers, ours, body, fields, model, stream: stream === true };
+  return { api, input, init, headers, ours, body, fields, model, stream: stream === true };
 }
 
 /** The request as it may leave: what is for us never reaches a provider. */
@@ -46,7 +52,7 @@ export function withoutOurs(input: FetchInput, init: RequestInit | undefined): [
     const { headers, ours } = split(new Headers(init.headers));
     return ours.size === 0 ? [input, init] : [input, { ...init, headers }];
   }
-  if (typeof input === 'string' || input instanceof URL) return [input, init];
+  if (!isRequest(input)) return [input, init];
   const { headers, ours } = split(new Headers(input.headers));
   return ours.size === 0 ? [input, init] : [new Request(input, { headers }), init];
 }

@@ -7,6 +7,7 @@ import { modelPolicy } from '../../policy/modelPolicy.ts';
 import { attemptStream } from '../../sources/attemptStream.ts';
 import { isSentBySource } from '../../sources/captureFailures.ts';
 import { openaiTransport } from '../../sources/openaiTransport.ts';
+import { discard } from '../../sources/readBounded.ts';
 import { classifyThrown } from '../../wire/classify.ts';
 import { attemptOptionsOf, sourceOf } from '../attempts.ts';
 import { checkedCallOptions } from '../CallOptions.ts';
@@ -16,8 +17,9 @@ import type { Engine } from '../Engine.ts';
 import { AnswerStream } from './AnswerStream.ts';
 import { callOptionsOf } from './callOptionsOf.ts';
 import { errorResponse, passedOn, setIfValid } from './errorResponse.ts';
-import { readFetchCall, withoutOurs } from './readFetchCall.ts';
+import { apiOf, readFetchCall, withoutOurs } from './readFetchCall.ts';
 import type { FetchCall } from './readFetchCall.ts';
+import { isRequest, readRequest } from './readRequest.ts';
 import { ResendingClient } from './ResendingClient.ts';
 import type { OwnAnswer } from './ResendingClient.ts';
 
@@ -29,11 +31,24 @@ export function sluiceFetch(engine: Engine): typeof globalThis.fetch {
   const send: typeof globalThis.fetch = (input, init) => (engine.options.fetch ?? globalThis.fetch)(input, init);
   return async (input, init) => {
     // A request that a call of ours sends through a client which has this fetch: it has passed everything already.
-    const call = isSentBySource(init) ? undefined : readFetchCall(input, init);
+    const call = isSentBySource(init)
+      ? undefined
+      : isRequest(input)
+        ? await readRequestCall(input, init)
+        : readFetchCall(input, init);
     if (call === undefined) return send(...withoutOurs(input, init));
     if (Number(call.headers.get('x-stainless-retry-count')) > 0) engine.warnOnce(RETRIES_ON);
     return new FetchRun(engine, call, send).response();
   };
+}
+
+async function readRequestCall(request: Request, init: RequestInit | undefined): Promise<FetchCall | undefined> {
+  if (apiOf(request, init?.method ?? request.method) === undefined) return undefined;
+  const plain = await readRequest(request, init);
+  const call = plain && readFetchCall(request, plain);
+  // Used, as `fetch` leaves it.
+  if (call) discard(request.body);
+  return call;
 }
 
 /** One request, from its arrival until its body has been read. */
