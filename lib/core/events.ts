@@ -12,6 +12,8 @@ export type SluiceFact =
       readonly waitMs: number | undefined;
     }
   | { readonly type: 'granted'; readonly where: 'lane' | 'quota' | 'concurrency'; readonly waitedMs: number }
+  /** It was queued, and its caller left before it was granted or refused. */
+  | { readonly type: 'left'; readonly where: 'lane' | 'quota' | 'concurrency' }
   | { readonly type: 'attempt.started' }
   | { readonly type: 'hints'; readonly hints: RateLimitHints; readonly status: number | undefined }
   | { readonly type: 'committed'; readonly firstContentMs: number }
@@ -25,6 +27,10 @@ export type SluiceFact =
       readonly usage: Usage | undefined;
       readonly responseModel: string | undefined;
       readonly finishReasons: readonly string[];
+      /** Chunks that held content. */
+      readonly contentChunks: number;
+      /** From the first of them to the last. */
+      readonly contentMs: number;
     }
   | {
       readonly type: 'retry.scheduled';

@@ -31,6 +31,7 @@ class Gate<T, H> {
   readonly #heard: CallScope;
   #run: HeldRun<H> | undefined;
   #waits = true;
+  #queued = false;
 
   constructor(hold: Hold<H>, source: Observable<T>, subscriber: Subscriber<T>) {
     const scope = this.#below ?? CallScope.start(hold.runtime);
@@ -44,6 +45,7 @@ class Gate<T, H> {
   enter(): void {
     const { where } = this.#hold;
     const onQueued: OnQueued = (position, waitMs) => {
+      this.#queued = true;
       if (where) this.#report({ type: 'queued', where, position, waitMs });
     };
     const acquired = this.#hold.acquire(this.#heard, onQueued);
@@ -60,11 +62,13 @@ class Gate<T, H> {
     // Added last: the source is left first, and what it says by then counts.
     this.#subscriber.add(() => {
       this.#opened(false);
+      this.#left();
       this.#run?.finish();
     });
   }
 
   #granted(held: H): void {
+    this.#queued = false;
     try {
       const run = new HeldRun(this.#hold, held);
       this.#run = run;
@@ -96,9 +100,16 @@ class Gate<T, H> {
   }
 
   #refused(error: unknown): void {
+    this.#queued = false;
     this.#opened(false);
     if (isSluiceError(error)) this.#report({ type: 'refused', code: error.code, retryAfterMs: error.retryAfterMs });
     this.#subscriber.error(error);
+  }
+
+  #left(): void {
+    const { where } = this.#hold;
+    if (this.#queued && where) this.#report({ type: 'left', where });
+    this.#queued = false;
   }
 
   /** The attempt waits here no longer. */

@@ -28,7 +28,9 @@ export class AttemptLog {
   #sentAtMs: number | undefined;
   #status: number | undefined;
   #requestId: string | undefined;
-  #committed = false;
+  #contentChunks = 0;
+  #firstContentAtMs = 0;
+  #lastContentAtMs = 0;
   #ended = false;
 
   constructor(settings: AttemptSettings, model: string | undefined, onDispatched?: (atMs: number) => void) {
@@ -75,11 +77,12 @@ export class AttemptLog {
     }
   }
 
-  committed(): void {
-    if (this.#committed) return;
-    this.#committed = true;
-    const nowMs = this.#nowMs;
-    this.scope.report(nowMs, { type: 'committed', firstContentMs: nowMs - (this.#sentAtMs ?? nowMs) });
+  /** A chunk with content came. */
+  content(atMs: number): void {
+    this.#lastContentAtMs = atMs;
+    if (++this.#contentChunks > 1) return;
+    this.#firstContentAtMs = atMs;
+    this.scope.report(atMs, { type: 'committed', firstContentMs: atMs - (this.#sentAtMs ?? atMs) });
   }
 
   succeeded(findings: AttemptFindings = NOTHING_FOUND): void {
@@ -136,6 +139,8 @@ export class AttemptLog {
       usage,
       responseModel,
       finishReasons,
+      contentChunks: this.#contentChunks,
+      contentMs: this.#lastContentAtMs - this.#firstContentAtMs,
     });
   }
 }

@@ -163,10 +163,9 @@ export class AttemptRun<T> {
   }
 
   #content(): void {
-    if (this.#committed) return this.#watch.progress();
+    if (this.#committed) return this.#log.content(this.#watch.progress());
     this.#committed = true;
-    this.#watch.firstContent();
-    this.#log.committed();
+    this.#log.content(this.#watch.firstContent());
     this.#release();
   }
 

@@ -111,8 +111,7 @@ export class CallRun<T> {
 
   #value(value: T): void {
     this.#usage = readUsage(value) ?? this.#usage;
-    this.#watch.firstContent();
-    this.#log.committed();
+    this.#log.content(this.#watch.firstContent());
     this.#out.next(value);
   }
 

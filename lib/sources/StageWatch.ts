@@ -36,13 +36,18 @@ export class StageWatch {
     this.#arm();
   }
 
-  firstContent(): void {
-    this.progress();
+  /** Returns the instant. */
+  firstContent(): number {
+    const nowMs = this.progress();
     this.#arm();
+    return nowMs;
   }
 
-  progress(): void {
-    this.#timers.progress(this.#runtime.clock.now());
+  /** Returns the instant. */
+  progress(): number {
+    const nowMs = this.#runtime.clock.now();
+    this.#timers.progress(nowMs);
+    return nowMs;
   }
 
   finished(): void {

@@ -331,6 +331,20 @@ export function guardingOperatorContract(make: (runtime: VirtualRuntime) => Guar
       expect(granted).to.include({ type: 'granted', waitedMs: granted!.atMs - queuedAtMs });
     });
 
+    it('tells that its caller has left while it waited, once, and nothing of one that was granted', () => {
+      const events: SluiceEvent[] = [];
+      const types = (): readonly string[] => events.map(({ type }) => type);
+      const waits = record(of(1).pipe(operator.guard((event) => events.push(event)))).subscription;
+      waits.unsubscribe();
+      waits.unsubscribe();
+      expect(types()).to.deep.equal(['queued', 'left']);
+
+      const goes = record(of(1).pipe(operator.guard((event) => events.push(event)))).subscription;
+      makeRoom(1);
+      goes.unsubscribe();
+      expect(types().filter((type) => type === 'left')).to.deep.equal(['left']);
+    });
+
     it('lets those who wait go in the order in which they came', () => {
       const seen: unknown[] = [];
       for (let n = 0; n < 10; n++) record(of(n).pipe(operator.guard()), seen, false);

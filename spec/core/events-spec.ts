@@ -9,6 +9,7 @@ type FactOf<T extends SluiceFact['type']> = Extract<SluiceFact, { readonly type:
 const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
   queued: { type: 'queued', where: 'quota', position: 3, waitMs: 1200 },
   granted: { type: 'granted', where: 'lane', waitedMs: 5 },
+  left: { type: 'left', where: 'quota' },
   'attempt.started': { type: 'attempt.started' },
   hints: {
     type: 'hints',
@@ -33,6 +34,8 @@ const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
     usage: undefined,
     responseModel: undefined,
     finishReasons: [],
+    contentChunks: 0,
+    contentMs: 0,
   },
   'retry.scheduled': { type: 'retry.scheduled', waitMs: 250, code: 'overloaded', waitSource: 'backoff' },
   'breaker.changed': { type: 'breaker.changed', breaker: 'gpt-5.5', from: 'closed', to: 'open', reason: 'failures' },

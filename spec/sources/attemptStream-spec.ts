@@ -623,8 +623,10 @@ describe('attemptStream', () => {
       runInScope(scope, () => record(stream({ onEvent: (event) => own.push(event) })));
       transport.last.head();
       runtime.advance(12);
-      transport.last.data(say('a'), say('b'), stop());
-      runtime.advance(5);
+      transport.last.data(say('a'));
+      runtime.advance(3);
+      transport.last.data(say('b'), stop());
+      runtime.advance(2);
       transport.last.complete();
       expect(types(own)).to.deep.equal(['attempt.started', 'committed', 'attempt.ended']);
       expect(scopes).to.deep.equal(own);
@@ -642,6 +644,8 @@ describe('attemptStream', () => {
         usage: undefined,
         responseModel: 'm1-2026',
         finishReasons: ['stop'],
+        contentChunks: 2,
+        contentMs: 3,
       });
     });
 
