@@ -1,8 +1,9 @@
 import type OpenAI from 'openai';
-import type { AttemptSource } from '../core/attempt.ts';
+import type { AttemptSource, ServerAddress } from '../core/attempt.ts';
 import { invalidOption, invalidRequest } from '../core/errors.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { openaiTransport } from '../sources/openaiTransport.ts';
+import { serverOf } from '../sources/serverOf.ts';
 import type { Client, Clients } from './SluiceOptions.ts';
 
 const ONLY = 'main';
@@ -35,6 +36,12 @@ export class ClientSet {
     const source = this.#sources.get(name);
     if (source === undefined) throw invalidRequest('client', `one of ${this.names.join(', ')}`, name);
     return source;
+  }
+
+  /** Where a client sends its requests; `undefined` for a transport. */
+  server(name: string): ServerAddress | undefined {
+    const sdk = this.#sdks.get(name);
+    return sdk && serverOf(sdk);
   }
 
   /** @throws SluiceError `invalid_request` where the client is a transport. */

@@ -1,6 +1,6 @@
 import { Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { CallObserver, CallStart } from '../core/CallObserver.ts';
+import type { CallObserver, CallStart, ObservedCall } from '../core/CallObserver.ts';
 import type { EventListener, SluiceEvent } from '../core/events.ts';
 
 /** Tells what happens to those who observe the client. None of them can break a call. */
@@ -27,12 +27,14 @@ export class EventHub {
     this.#events.next(event);
   };
 
-  onCall(call: () => CallStart): void {
-    if (this.#observer.onCall === undefined) return;
+  /** `call` is made only if somebody listens. */
+  onCall(call: () => CallStart): ObservedCall | undefined {
+    if (this.#observer.onCall === undefined) return undefined;
     try {
-      this.#observer.onCall(call());
+      return this.#observer.onCall(call()) as ObservedCall | undefined;
     } catch {
       // As above.
+      return undefined;
     }
   }
 

@@ -11,7 +11,15 @@ export function sourceOf(source: AttemptSource, { model: asked, deployment }: Ta
 }
 
 /** What the policy says of one attempt. */
-export function attemptOptionsOf({ options, runtime }: Engine, { settings, headers }: Target): AttemptOptions {
+export function attemptOptionsOf(engine: Engine, { settings, headers, deployment }: Target): AttemptOptions {
+  const { options, runtime, clients } = engine;
   const { timeouts, includeUsage } = settings;
-  return { timeouts, headers, classify: options.classify, includeUsage, runtime };
+  return {
+    timeouts,
+    headers,
+    classify: options.classify,
+    includeUsage,
+    server: clients.server(deployment.client),
+    runtime,
+  };
 }

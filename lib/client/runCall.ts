@@ -1,12 +1,14 @@
 import { defer, finalize, takeUntil, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
-import { currentScope } from '../core/currentScope.ts';
+import type { CallStart } from '../core/CallObserver.ts';
+import { currentScope, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { scoped } from '../operators/scoped.ts';
 import type { CallPlan } from './CallPlan.ts';
 import type { Engine } from './Engine.ts';
+import { modelPolicy } from '../policy/modelPolicy.ts';
 import { parametersOf } from './parametersOf.ts';
 import { closedError } from './RunningCalls.ts';
 
@@ -20,11 +22,13 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
     const changes = { model: plan.model, tenant, conversation, priority, onEvent: hub.onEvent };
     // A call within a call of this client, such as in a degrade function, is one of its own, but not beyond its deadline.
     const joins = below !== undefined && !calls.has(below.call);
-    const scope = joins
+    const started = joins
       ? below.with(changes)
       : CallScope.start(runtime, { ...changes, deadlineAtMs: below?.deadlineAtMs, demand: below?.demand });
+    const observed = runInScope(started, () => hub.onCall(() => startOf(engine, plan, started.callId, startedAtMs)));
+    const scope = observed === undefined ? started : started.with(observed);
 
-    let outcome: CallOutcome = { outcome: 'dropped', code: undefined };
+    let outcome: CallOutcome = { outcome: 'dropped', code: undefined, message: undefined };
     const ended = (): void =>
       scope.report(runtime.clock.now(), {
         type: 'call.ended',
@@ -32,29 +36,17 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
         attempts: scope.call.dispatched,
         durationMs: runtime.clock.now() - startedAtMs,
       });
-    hub.onCall(() => ({
-      callId: scope.callId,
-      api: plan.api,
-      model: plan.model,
-      stream: plan.stream,
-      tenant,
-      conversation,
-      priority,
-      parameters: parametersOf(plan.request),
-      attributes: plan.options.attributes ?? {},
-      atMs: startedAtMs,
-    }));
     if (calls.closed) {
-      outcome = { outcome: 'failure', code: 'closed' };
+      const refusal = closedError();
+      outcome = failedWith(refusal);
       ended();
-      return throwError(() => closedError());
+      return throwError(() => refusal);
     }
     calls.add(scope.call, tenant);
-    return scoped(call$.pipe(takeUntil(calls.cut$)), scope, below).pipe(
+    return scoped(call$.pipe(takeUntil(calls.cut$)), scope, below, { home: observed?.home }).pipe(
       tap({
-        complete: () => (outcome = { outcome: 'success', code: undefined }),
-        error: (error: unknown) =>
-          (outcome = { outcome: 'failure', code: isSluiceError(error) ? error.code : undefined }),
+        complete: () => (outcome = { outcome: 'success', code: undefined, message: undefined }),
+        error: (error: unknown) => (outcome = failedWith(error)),
       }),
       // Here everything above has been unsubscribed from, so that this comes last.
       finalize(() => {
@@ -65,7 +57,34 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
   });
 }
 
+function startOf<T>(engine: Engine, plan: CallPlan<T>, callId: string, atMs: number): CallStart {
+  const { policy, clients, runtime } = engine;
+  const { tenant, conversation, priority, attributes = {} } = plan.options;
+  return {
+    callId,
+    api: plan.api,
+    model: plan.model,
+    stream: plan.stream,
+    server: clients.server(modelPolicy(policy, plan.model).client),
+    tenant,
+    conversation,
+    priority,
+    parameters: parametersOf(plan.api, plan.request),
+    attributes,
+    captureContent: policy.telemetry.captureContent,
+    atMs,
+    wallAtMs: runtime.clock.wallNow(),
+  };
+}
+
 interface CallOutcome {
   readonly outcome: 'success' | 'failure' | 'dropped';
   readonly code: ErrorCode | undefined;
+  readonly message: string | undefined;
+}
+
+/** What others throw may hold anything, and is not repeated. */
+function failedWith(error: unknown): CallOutcome {
+  const known = isSluiceError(error) ? error : undefined;
+  return { outcome: 'failure', code: known?.code, message: known?.message };
 }

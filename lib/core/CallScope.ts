@@ -1,5 +1,7 @@
 import type { Demand } from './attempt.ts';
 import type { AttemptSink } from './AttemptSink.ts';
+import type { Home } from './CallObserver.ts';
+import type { AttemptContent, ContentListener } from './content.ts';
 import type { AttemptRecord, ErrorCode } from './errors.ts';
 import type { EventListener, SluiceFact } from './events.ts';
 import type { RateLimitHints, Usage } from './hints.ts';
@@ -41,6 +43,10 @@ export interface CallScopeChanges {
   readonly demand?: Demand | undefined;
   /** Runs the attempt inside something, such as a trace context; wraps what the frame already has. */
   readonly around?: (<R>(work: () => R) => R) | undefined;
+  /** Where the call was started from, such as a trace context. What others set off, such as a grant, goes on in there. */
+  readonly home?: Home | undefined;
+  /** Hears what attempts ask and answer. Without it, nobody copies any of it. */
+  readonly onContent?: ContentListener | undefined;
 }
 
 interface Listeners<L> {
@@ -62,6 +68,8 @@ interface Frame {
   readonly sinks: Listeners<AttemptSink> | undefined;
   readonly demand: Demand | undefined;
   readonly around: (<R>(work: () => R) => R) | undefined;
+  readonly home: Home | undefined;
+  readonly onContent: ContentListener | undefined;
 }
 
 const plainly = <R>(work: () => R): R => work();
@@ -97,6 +105,8 @@ export class CallScope {
       sinks: changes.sink && { first: changes.sink, rest: undefined },
       demand: changes.demand ?? currentPace(),
       around: changes.around,
+      home: changes.home,
+      onContent: changes.onContent,
     });
   }
 
@@ -160,6 +170,8 @@ export class CallScope {
       sinks: changes.sink ? { first: changes.sink, rest: frame.sinks } : frame.sinks,
       demand: changes.demand ?? frame.demand,
       around: inner && outer ? (work) => outer(() => inner(work)) : (inner ?? outer),
+      home: changes.home ?? frame.home,
+      onContent: changes.onContent ?? frame.onContent,
     });
   }
 
@@ -171,6 +183,26 @@ export class CallScope {
   /** Runs `work` inside what the frame's `around` functions set up. */
   around<R>(work: () => R): R {
     return (this.#frame.around ?? plainly)(work);
+  }
+
+  /** Runs `work`, which something else has set off, in the place that the call was started from. */
+  home<R>(work: () => R): R {
+    const { home } = this.#frame;
+    return home === undefined ? work() : home(work, undefined);
+  }
+
+  /** Whether {@link content} is heard; for nobody else is it worth putting together. */
+  get wantsContent(): boolean {
+    return this.#frame.onContent !== undefined;
+  }
+
+  /** For sources: what was asked and answered. A listener that throws is ignored. */
+  content(content: Omit<AttemptContent, 'attempt'>): void {
+    try {
+      this.#frame.onContent?.({ attempt: this.#frame.attempt, ...content });
+    } catch {
+      // A listener's fault is its own.
+    }
   }
 
   /** Tells every listener. One that throws is ignored: telemetry must not break a stream. */

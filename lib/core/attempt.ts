@@ -6,6 +6,12 @@ export interface Demand {
   ready(): Promise<void> | undefined;
 }
 
+/** Where requests go. */
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** One request to a provider, as a transport gets it. */
 export interface Attempt {
   readonly api: 'chat' | 'responses';

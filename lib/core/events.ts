@@ -1,3 +1,4 @@
+import type { ServerAddress } from './attempt.ts';
 import type { ErrorCode } from './errors.ts';
 import type { RateLimitHints, Usage } from './hints.ts';
 
@@ -14,18 +15,27 @@ export type SluiceFact =
   | { readonly type: 'granted'; readonly where: 'lane' | 'quota' | 'concurrency'; readonly waitedMs: number }
   /** It was queued, and its caller left before it was granted or refused. */
   | { readonly type: 'left'; readonly where: 'lane' | 'quota' | 'concurrency' }
-  | { readonly type: 'attempt.started' }
+  | {
+      readonly type: 'attempt.started';
+      /** Where it is sent to, in so far as it is known. */
+      readonly server: ServerAddress | undefined;
+    }
   | { readonly type: 'hints'; readonly hints: RateLimitHints; readonly status: number | undefined }
   | { readonly type: 'committed'; readonly firstContentMs: number }
   | {
       readonly type: 'attempt.ended';
       readonly outcome: 'success' | 'failure' | 'dropped';
       readonly code: ErrorCode | undefined;
+      /** Of the failure; short and redacted. */
+      readonly message: string | undefined;
       readonly status: number | undefined;
       readonly requestId: string | undefined;
       readonly durationMs: number;
       readonly usage: Usage | undefined;
+      readonly responseId: string | undefined;
       readonly responseModel: string | undefined;
+      readonly serviceTier: string | undefined;
+      readonly systemFingerprint: string | undefined;
       readonly finishReasons: readonly string[];
       /** Chunks that held content. */
       readonly contentChunks: number;
@@ -67,6 +77,8 @@ export type SluiceFact =
       readonly type: 'call.ended';
       readonly outcome: 'success' | 'failure' | 'dropped';
       readonly code: ErrorCode | undefined;
+      /** Of the failure; short and redacted. */
+      readonly message: string | undefined;
       readonly attempts: number;
       readonly durationMs: number;
     };

@@ -52,8 +52,8 @@ class Gate<T, H> {
     this.#scope.gateClosed();
     // A grant or refusal comes in the frame of whoever made room, or in none; from here on it is the consumer's.
     const observer = deliverIn<H>(this.#below, {
-      next: (held) => this.#granted(held),
-      error: (error) => this.#refused(error),
+      next: (held) => this.#scope.home(() => this.#granted(held)),
+      error: (error) => this.#scope.home(() => this.#refused(error)),
       complete: () => {
         if (this.#run === undefined) this.#subscriber.complete();
       },
@@ -87,7 +87,7 @@ class Gate<T, H> {
       before: (fail) => {
         // Not earlier: a listener may unsubscribe, and only from here on does that release what is held.
         if (where) this.#report({ type: 'granted', where, waitedMs: hold.waitedMs?.(held) ?? 0 });
-        run.onLost(fail);
+        run.onLost((error) => this.#scope.home(() => fail(error)));
       },
       subscribed: (ended) => {
         if (!ended) run.subscribed();

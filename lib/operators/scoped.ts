@@ -1,4 +1,5 @@
 import { Observable, Subscriber } from 'rxjs';
+import type { Home } from '../core/CallObserver.ts';
 import { runInScope, swapScope } from '../core/currentScope.ts';
 import type { CallScope } from '../core/CallScope.ts';
 
@@ -24,7 +25,10 @@ export function subscribeScoped<T>(
   downward: CallScope | undefined,
   hooks: ScopedHooks,
 ): void {
-  const inner = new ScopedSubscriber(subscriber, downward, hooks);
+  const { home } = hooks;
+  const inner = home
+    ? new HomeSubscriber(subscriber, downward, hooks, home)
+    : new ScopedSubscriber(subscriber, downward, hooks);
   hooks.before?.((error) => inner.error(error));
   if (inner.closed) return;
   runInScope(upward, () => source.subscribe(inner));
@@ -39,6 +43,8 @@ export interface ScopedHooks {
   readonly subscribed?: ((ended: boolean) => void) | undefined;
   /** Called before the first value is delivered. */
   readonly first?: (() => void) | undefined;
+  /** Runs each delivery, such as in a trace context. */
+  readonly home?: Home | undefined;
   /** Called before the end of the source is delivered. */
   readonly completed?: (() => void) | undefined;
   readonly failed?: ((error: unknown) => void) | undefined;
@@ -99,5 +105,28 @@ class ScopedSubscriber<T> extends Subscriber<T> {
       super._error(error);
       return false;
     }
+  }
+}
+
+/** Delivers at home besides. A class of its own, so that nothing else pays for it. */
+class HomeSubscriber<T> extends ScopedSubscriber<T> {
+  readonly #home: Home;
+  readonly #deliver = (value: T): void => super._next(value);
+
+  constructor(destination: Subscriber<T>, scope: CallScope | undefined, hooks: ScopedHooks, home: Home) {
+    super(destination, scope, hooks);
+    this.#home = home;
+  }
+
+  protected override _next(value: T): void {
+    this.#home(this.#deliver, value);
+  }
+
+  protected override _error(error: unknown): void {
+    this.#home((failure) => super._error(failure), error);
+  }
+
+  protected override _complete(): void {
+    this.#home(() => super._complete(), undefined);
   }
 }

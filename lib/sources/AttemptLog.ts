@@ -1,6 +1,7 @@
 import type { Answer } from '../core/answer.ts';
 import type { WireEvent } from '../core/attempt.ts';
 import { CallScope } from '../core/CallScope.ts';
+import type { AttemptContent } from '../core/content.ts';
 import { currentScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import type { AttemptRecord } from '../core/errors.ts';
@@ -10,11 +11,21 @@ import type { AttemptSettings } from './AttemptOptions.ts';
 /** What an attempt came to, in so far as it is known. */
 export interface AttemptFindings {
   readonly usage: Usage | undefined;
+  readonly responseId: string | undefined;
   readonly responseModel: string | undefined;
+  readonly serviceTier: string | undefined;
+  readonly systemFingerprint: string | undefined;
   readonly finishReasons: readonly string[];
 }
 
-const NOTHING_FOUND: AttemptFindings = { usage: undefined, responseModel: undefined, finishReasons: [] };
+export const NOTHING_FOUND: AttemptFindings = {
+  usage: undefined,
+  responseId: undefined,
+  responseModel: undefined,
+  serviceTier: undefined,
+  systemFingerprint: undefined,
+  finishReasons: [],
+};
 
 /**
  * Tells the scope and the listeners of one attempt what happens to it, and keeps its record. Make it while being
@@ -24,6 +35,8 @@ export class AttemptLog {
   /** The frame to subscribe and send in. */
   readonly scope: CallScope;
   readonly model: string | undefined;
+  /** Makes what is captured of the attempt; set where it is. */
+  contentOf: (() => Omit<AttemptContent, 'attempt'>) | undefined;
   readonly #settings: AttemptSettings;
   #sentAtMs: number | undefined;
   #status: number | undefined;
@@ -46,7 +59,7 @@ export class AttemptLog {
         dispatched: (atMs) => {
           if (this.#sentAtMs !== undefined) return;
           this.#sentAtMs = atMs;
-          this.scope.report(atMs, { type: 'attempt.started' });
+          this.scope.report(atMs, { type: 'attempt.started', server: settings.server });
           onDispatched?.(atMs);
         },
       },
@@ -125,19 +138,24 @@ export class AttemptLog {
   #end(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined, findings: AttemptFindings): void {
     if (this.#ended) return;
     this.#ended = true;
-    const { usage, responseModel, finishReasons } = findings;
+    const { usage, responseId, responseModel, serviceTier, systemFingerprint, finishReasons } = findings;
     if (this.#sentAtMs === undefined) return;
     if (usage !== undefined) this.scope.usage(usage);
+    if (this.contentOf !== undefined) this.scope.content(this.contentOf());
     const nowMs = this.#nowMs;
     this.scope.report(nowMs, {
       type: 'attempt.ended',
       outcome,
       code: error?.code,
+      message: error?.message,
       status: error?.status ?? this.#status,
       requestId: error?.requestId ?? this.#requestId,
       durationMs: nowMs - this.#sentAtMs,
       usage,
+      responseId,
       responseModel,
+      serviceTier,
+      systemFingerprint,
       finishReasons,
       contentChunks: this.#contentChunks,
       contentMs: this.#lastContentAtMs - this.#firstContentAtMs,

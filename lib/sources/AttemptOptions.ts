@@ -1,4 +1,4 @@
-import type { Demand } from '../core/attempt.ts';
+import type { Demand, ServerAddress } from '../core/attempt.ts';
 import { positiveOrInfinity, wholeNumber, zeroOrInfinity } from '../core/checks.ts';
 import type { UpstreamErrorCode } from '../core/errors.ts';
 import { invalidOption } from '../core/errors.ts';
@@ -56,6 +56,8 @@ export interface AttemptOptions {
   readonly maxHeldChunks?: number | undefined;
   /** Most that held chunks may measure together, in characters on the wire. */
   readonly maxHeldBytes?: number | undefined;
+  /** Where the request goes, for events. Default: what the client's base URL says. */
+  readonly server?: ServerAddress | undefined;
   readonly runtime?: Runtime | undefined;
 }
 
@@ -90,6 +92,7 @@ export interface AttemptSettings {
   readonly maxEventBytes: number;
   readonly maxHeldChunks: number;
   readonly maxHeldBytes: number;
+  readonly server: ServerAddress | undefined;
   readonly runtime: Runtime;
 }
 
@@ -119,6 +122,7 @@ export function attemptSettings(options: AttemptOptions): AttemptSettings {
     maxEventBytes: wholeNumber('maxEventBytes', options.maxEventBytes ?? SOURCE_DEFAULTS.maxEventBytes),
     maxHeldChunks: wholeNumber('maxHeldChunks', options.maxHeldChunks ?? SOURCE_DEFAULTS.maxHeldChunks),
     maxHeldBytes: wholeNumber('maxHeldBytes', options.maxHeldBytes ?? SOURCE_DEFAULTS.maxHeldBytes),
+    server: options.server,
     runtime: options.runtime ?? systemRuntime,
   };
 }

@@ -45,6 +45,9 @@ export class AttemptRun<T> {
     this.#log = new AttemptLog(settings, typeof model === 'string' ? model : undefined, (atMs) =>
       this.#watch.dispatched(atMs),
     );
+    if (this.#log.scope.wantsContent) {
+      this.#log.contentOf = () => ({ api: call.api, request: call.request, answer: this.#reader?.partial() });
+    }
     const { runtime } = settings;
     const limits = stageLimits(settings, this.#log.scope.deadlineAtMs, runtime.clock.now());
     this.#watch = new StageWatch(limits, call.stream, runtime, (cut) => this.#cut(cut));

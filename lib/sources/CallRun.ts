@@ -6,7 +6,8 @@ import type { Usage } from '../core/hints.ts';
 import { startTimer } from '../core/runtime.ts';
 import type { Cancel } from '../core/runtime.ts';
 import { readUsage } from '../wire/usage.ts';
-import { AttemptLog } from './AttemptLog.ts';
+import { AttemptLog, NOTHING_FOUND } from './AttemptLog.ts';
+import type { AttemptFindings } from './AttemptLog.ts';
 import type { AttemptSettings } from './AttemptOptions.ts';
 import { classifyFailure } from './classifyFailure.ts';
 import { CLOSE_WITHIN_MS } from './Exchange.ts';
@@ -62,8 +63,8 @@ export class CallRun<T> {
     this.#log.dropped(this.#findings);
   }
 
-  get #findings(): { usage: Usage | undefined; responseModel: undefined; finishReasons: readonly string[] } {
-    return { usage: this.#usage, responseModel: undefined, finishReasons: [] };
+  get #findings(): AttemptFindings {
+    return { ...NOTHING_FOUND, usage: this.#usage };
   }
 
   /** Never rejects. */

@@ -5,6 +5,7 @@ import type { AttemptOptions } from './AttemptOptions.ts';
 import { attemptStream } from './attemptStream.ts';
 import { openaiTransport } from './openaiTransport.ts';
 import type { ChatRequest } from './requests.ts';
+import { atServer } from './serverOf.ts';
 
 /**
  * A streamed chat completion. Cold: each subscription sends one request, and nothing is sent before.
@@ -51,5 +52,9 @@ export function chat(
   options: AttemptOptions = {},
 ): Observable<ChatCompletionChunk> {
   const transport = openaiTransport(client, options);
-  return attemptStream(transport, { api: 'chat', request: { ...request }, stream: true, provider: client }, options);
+  return attemptStream(
+    transport,
+    { api: 'chat', request: { ...request }, stream: true, provider: client },
+    atServer(client, options),
+  );
 }

@@ -5,6 +5,7 @@ import type { AttemptOptions } from './AttemptOptions.ts';
 import { attemptStream } from './attemptStream.ts';
 import { openaiTransport } from './openaiTransport.ts';
 import type { ChatRequest } from './requests.ts';
+import { atServer } from './serverOf.ts';
 
 /**
  * A chat completion that is not streamed: one value, then completion. Cold and cancelled like {@link chat}.
@@ -42,5 +43,5 @@ export function complete(
   options: AttemptOptions = {},
 ): Observable<ChatCompletion> {
   const call = { api: 'chat', request: { ...request }, stream: false } as const;
-  return attemptStream(openaiTransport(client, options), call, options);
+  return attemptStream(openaiTransport(client, options), call, atServer(client, options));
 }

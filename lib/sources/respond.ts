@@ -5,6 +5,7 @@ import type { AttemptOptions } from './AttemptOptions.ts';
 import { attemptStream } from './attemptStream.ts';
 import { openaiTransport } from './openaiTransport.ts';
 import type { ResponseRequest } from './requests.ts';
+import { atServer } from './serverOf.ts';
 
 /**
  * A streamed answer of the Responses API. Cold, held back until the first content, and cancelled like {@link chat}.
@@ -42,5 +43,5 @@ export function respond(
   options: AttemptOptions = {},
 ): Observable<ResponseStreamEvent> {
   const call = { api: 'responses', request: { ...request }, stream: true } as const;
-  return attemptStream(openaiTransport(client, options), call, options);
+  return attemptStream(openaiTransport(client, options), call, atServer(client, options));
 }

@@ -19,6 +19,9 @@ export class AnswerAssembler {
   #rawUsage: unknown;
   #usage: Usage | undefined;
   #model: string | undefined;
+  #id: string | undefined;
+  #serviceTier: string | undefined;
+  #systemFingerprint: string | undefined;
   #restarts = 0;
 
   /** @returns Whether the chunk held content. */
@@ -27,6 +30,7 @@ export class AnswerAssembler {
     if (fields === undefined) return false;
     let held = false;
     if (typeof fields['model'] === 'string' && fields['model'] !== '') this.#model = fields['model'];
+    this.#named(fields);
     // Noted first: a piece of a tool call may throw.
     this.#noteUsage(chatUsage(fields));
     const choices = fields['choices'];
@@ -45,6 +49,7 @@ export class AnswerAssembler {
     if (fields === undefined) return false;
     const response = asFields(fields['response']) ?? (fields['object'] === 'response' ? fields : undefined);
     if (typeof response?.['model'] === 'string') this.#model = response['model'];
+    if (response !== undefined) this.#named(response);
     this.#noteUsage(response?.['usage']);
     return addResponseEvent(this.#choice(0), fields);
   }
@@ -60,6 +65,9 @@ export class AnswerAssembler {
     this.#rawUsage = undefined;
     this.#usage = undefined;
     this.#model = undefined;
+    this.#id = undefined;
+    this.#serviceTier = undefined;
+    this.#systemFingerprint = undefined;
     this.#restarts++;
   }
 
@@ -108,6 +116,26 @@ export class AnswerAssembler {
 
   get model(): string | undefined {
     return this.#model;
+  }
+
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** How the provider says it was served. */
+  get serviceTier(): string | undefined {
+    return this.#serviceTier;
+  }
+
+  get systemFingerprint(): string | undefined {
+    return this.#systemFingerprint;
+  }
+
+  /** A Responses stream names its tier at its end only, so that the last word counts. */
+  #named({ id, service_tier: tier, system_fingerprint: fingerprint }: Fields): void {
+    if (typeof id === 'string' && id !== '') this.#id = id;
+    if (typeof tier === 'string') this.#serviceTier = tier;
+    if (typeof fingerprint === 'string') this.#systemFingerprint = fingerprint;
   }
 
   /** Choices stay in the order of their indexes, whichever comes first. */

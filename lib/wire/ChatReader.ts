@@ -70,8 +70,17 @@ export class ChatReader implements ChunkReader {
   get usage(): Usage | undefined {
     return this.#answer.usage;
   }
+  get responseId(): string | undefined {
+    return this.#answer.id;
+  }
   get responseModel(): string | undefined {
     return this.#answer.model;
+  }
+  get serviceTier(): string | undefined {
+    return this.#answer.serviceTier;
+  }
+  get systemFingerprint(): string | undefined {
+    return this.#answer.systemFingerprint;
   }
   get finishReasons(): readonly string[] {
     return this.#answer.finishReasons;

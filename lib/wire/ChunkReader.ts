@@ -31,7 +31,10 @@ export interface ChunkReader {
   /** Whether a clean end of the body now is a success. */
   readonly complete: boolean;
   readonly usage: Usage | undefined;
+  readonly responseId: string | undefined;
   readonly responseModel: string | undefined;
+  readonly serviceTier: string | undefined;
+  readonly systemFingerprint: string | undefined;
   readonly finishReasons: readonly string[];
   /** Whether nothing that counts as content has come. */
   readonly empty: boolean;

@@ -299,8 +299,9 @@ describe('createSluice', () => {
     const log: string[] = [];
     start({}, undefined, {
       telemetry: {
-        onCall: ({ api, model, parameters, attributes }) =>
-          log.push(`${api} ${model} ${JSON.stringify(parameters)} ${JSON.stringify(attributes)}`),
+        onCall: ({ api, model, parameters, attributes }) => {
+          log.push(`${api} ${model} ${JSON.stringify(parameters)} ${JSON.stringify(attributes)}`);
+        },
         onEvent: ({ type }) => log.push(type),
       },
     });

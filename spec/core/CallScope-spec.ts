@@ -66,7 +66,7 @@ describe('CallScope', () => {
       const scope = CallScope.start(runtime, { id: 'c', model: 'm', onEvent: (event) => heard.push(['outer', event]) });
       scope
         .with({ conversation: 'v', onEvent: (event) => heard.push(['inner', event]) })
-        .report(7, { type: 'attempt.started' });
+        .report(7, { type: 'attempt.started', server: undefined });
 
       const event = {
         callId: 'c',
@@ -76,6 +76,7 @@ describe('CallScope', () => {
         conversation: 'v',
         atMs: 7,
         type: 'attempt.started',
+        server: undefined,
       };
       expect(heard).to.deep.equal([
         ['inner', event],
@@ -91,7 +92,7 @@ describe('CallScope', () => {
             throw new Error('listener');
           },
         })
-        .report(0, { type: 'attempt.started' });
+        .report(0, { type: 'attempt.started', server: undefined });
 
       expect(heard).to.deep.equal(['attempt.started']);
     });

@@ -10,7 +10,7 @@ const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
   queued: { type: 'queued', where: 'quota', position: 3, waitMs: 1200 },
   granted: { type: 'granted', where: 'lane', waitedMs: 5 },
   left: { type: 'left', where: 'quota' },
-  'attempt.started': { type: 'attempt.started' },
+  'attempt.started': { type: 'attempt.started', server: { host: 'api.openai.com', port: 443 } },
   hints: {
     type: 'hints',
     hints: {
@@ -28,11 +28,15 @@ const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
     type: 'attempt.ended',
     outcome: 'failure',
     code: 'overloaded',
+    message: 'the provider answered 503',
     status: 503,
     requestId: 'req_1',
     durationMs: 90,
     usage: undefined,
+    responseId: undefined,
     responseModel: undefined,
+    serviceTier: undefined,
+    systemFingerprint: undefined,
     finishReasons: [],
     contentChunks: 0,
     contentMs: 0,
@@ -45,7 +49,14 @@ const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
   restart: { type: 'restart', code: 'stream_truncated' },
   refused: { type: 'refused', code: 'queue_full', retryAfterMs: 900 },
   settled: { type: 'settled', reservedTokens: 900, usedTokens: 500, refundedTokens: 0 },
-  'call.ended': { type: 'call.ended', outcome: 'success', code: undefined, attempts: 2, durationMs: 700 },
+  'call.ended': {
+    type: 'call.ended',
+    outcome: 'success',
+    code: undefined,
+    message: undefined,
+    attempts: 2,
+    durationMs: 700,
+  },
 };
 
 describe('events', () => {
