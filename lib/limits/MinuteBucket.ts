@@ -36,10 +36,7 @@ export class MinuteBucket {
   /** `largest`: the largest common cost, which must keep passing at the full rate. */
   constructor(rate: MinuteRate, largest: number, arrivalMarginMs: number, nowMs: number) {
     const { perMinute, burst } = rate;
-    const perMs = perMinute / MINUTE_MS;
-    // A burst that just holds one cost cannot absorb a late start: every margin is lost time there.
-    const covered = (Math.max(0, burst - largest) + MOST_LOST * largest) / perMs;
-    this.#marginMs = Math.min(zeroOrMore('arrivalMarginMs', arrivalMarginMs), covered);
+    this.#marginMs = coveredMarginMs(rate, largest, zeroOrMore('arrivalMarginMs', arrivalMarginMs));
     this.#perMinute = perMinute;
     this.#bucket = new TokenBucket(
       { capacity: burst, refillPerSecond: perMinute / 60, refillLagMs: this.#marginMs },
@@ -125,6 +122,12 @@ export class MinuteBucket {
     this.#bucket.setRate(nowMs, { capacity: rate.burst, refillPerSecond: rate.perMinute / 60 });
     this.#perMinute = rate.perMinute;
   }
+}
+
+/** As much of the margin as the burst covers: one that just holds one cost cannot absorb a late start. */
+export function coveredMarginMs({ perMinute, burst }: MinuteRate, largest: number, marginMs: number): number {
+  const covered = Math.max(0, burst - largest) + MOST_LOST * largest;
+  return Math.min(marginMs, (covered * MINUTE_MS) / perMinute);
 }
 
 /** Where only the time to a full window is reported, what is left follows from the limit's own pace. */

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import { oneOf, positive } from '../core/checks.ts';
+import { oneOf } from '../core/checks.ts';
 import type { RateLimitHints } from '../core/hints.ts';
 import type { Grant, QuotaPort, QuotaRequest, QuotaSnapshot } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
@@ -7,20 +7,13 @@ import type { Runtime } from '../core/runtime.ts';
 import { Cooldown } from '../limits/Cooldown.ts';
 import { QuotaLayer } from '../limits/QuotaLayer.ts';
 import type { LayerOptions } from '../limits/QuotaLayer.ts';
+import { layersOf } from '../limits/layersOf.ts';
+import type { QuotaOptions } from '../limits/layersOf.ts';
 import { checkedQuotaRules } from '../limits/QuotaOptions.ts';
-import type { QuotaRules } from '../limits/QuotaOptions.ts';
 import { QuotaRoute } from '../limits/QuotaRoute.ts';
 import { QuotaDesk } from './QuotaDesk.ts';
 
-export interface QuotaOptions extends LayerOptions, QuotaRules {
-  /**
-   * Further layers, by name. A request takes its cost from every layer or from none. Rates given beside `layers` make
-   * one more, named `account`, before them.
-   */
-  readonly layers?: Readonly<Record<string, LayerOptions>> | undefined;
-  /** The layer that the provider's reports of its limits correct. Default: the last one that is not named `tenant`. */
-  readonly reportsTo?: string | undefined;
-}
+export type { QuotaOptions } from '../limits/layersOf.ts';
 
 /** A quota of this process. */
 export interface LocalQuota extends QuotaPort {
@@ -100,13 +93,4 @@ export function snapshotOf(route: QuotaRoute, waiting: number, runtime: Runtime)
     cooldownMs: route.cooldown.certainMs(nowMs),
     layers: route.layers.map((layer) => layer.snapshot(nowMs)),
   };
-}
-
-function layersOf(options: QuotaOptions): [string, LayerOptions][] {
-  const { requestsPerMinute, burstRequests, tokensPerMinute, burstTokens, layers } = options;
-  const own = [requestsPerMinute, burstRequests, tokensPerMinute, burstTokens].some((rate) => rate !== undefined);
-  // Without this a misspelled rate would be no limit at all. `layers: {}` says that none is meant.
-  if (!own && layers === undefined) positive('requestsPerMinute or tokensPerMinute', NaN);
-  const account: LayerOptions = { requestsPerMinute, burstRequests, tokensPerMinute, burstTokens };
-  return [...(own ? [['account', account] as [string, LayerOptions]] : []), ...Object.entries(layers ?? {})];
 }
