@@ -16,7 +16,7 @@ const RULES = {
     packages: ['rxjs'],
     types: ['openai'],
   },
-  telemetry: { parts: ['core'], packages: ['rxjs', '@opentelemetry/[^/]+'] },
+  telemetry: { parts: ['core'], packages: ['rxjs', '@opentelemetry/[^/]+'], node: ['events', 'http', 'net'] },
   http: {
     parts: ['core', 'wire', 'operators', 'client', 'policy', 'telemetry'],
     packages: ['rxjs'],
