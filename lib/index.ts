@@ -156,6 +156,7 @@ export { createConcurrencyLimits } from './operators/createConcurrencyLimit.ts';
 export type { AdjustableConcurrency } from './operators/createConcurrencyLimit.ts';
 export type { CreateConcurrencyLimitOptions } from './operators/createConcurrencyLimit.ts';
 export { createLanes } from './operators/createLanes.ts';
+export type { LocalLanes } from './operators/createLanes.ts';
 export { createQuota } from './operators/createQuota.ts';
 export type { LocalQuota } from './operators/createQuota.ts';
 export type { QuotaOptions } from './operators/createQuota.ts';

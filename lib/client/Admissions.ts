@@ -10,14 +10,11 @@ import type { Target } from './CallPlan.ts';
 /** Lets attempts go: what stands between a retry and the source. */
 export class Admissions {
   readonly #runtime: Runtime;
-  #admission: LocalAdmission;
-  /** What of the policy the admission was made from. */
-  #from: string;
+  readonly #admission: LocalAdmission;
 
   constructor(policy: Policy, runtime: Runtime) {
     this.#runtime = runtime;
     this.#admission = createAdmission(policy, runtime);
-    this.#from = partsOf(policy);
   }
 
   /** One attempt at `model`, which `ask` sends to the deployment that was chosen. */
@@ -25,22 +22,12 @@ export class Admissions {
     return admitTo(this.#admission, ask, { model, cost, runtime: this.#runtime });
   }
 
-  /** Those who wait keep their places where they are. */
+  /** Those who wait keep their places, and all limits go on from where they are. */
   reload(policy: Policy): void {
-    const from = partsOf(policy);
-    if (from === this.#from) return;
-    this.#admission = createAdmission(policy, this.#runtime);
-    this.#from = from;
+    this.#admission.reload(policy);
   }
 
   snapshot(): AdmissionSnapshot {
     return this.#admission.snapshot();
   }
-}
-
-function partsOf({ maxInFlight, quota, models, tenants, priorities }: Policy): string {
-  const limits = Object.entries(models).map(([name, { client, deployments, quota: layer, breaker, concurrency }]) => {
-    return [name, client, deployments, layer, breaker, concurrency];
-  });
-  return JSON.stringify([maxInFlight, quota, limits, tenants, priorities]);
 }

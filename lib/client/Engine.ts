@@ -1,11 +1,12 @@
 import { invalidOption, SluiceError } from '../core/errors.ts';
 import type { SluiceEvent } from '../core/events.ts';
-import type { LanesPort, RetryBudgetPort } from '../core/ports.ts';
+import type { RetryBudgetPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
+import { RetryBudget } from '../limits/RetryBudget.ts';
 import { SpendLedger } from '../limits/SpendLedger.ts';
 import { createLanes } from '../operators/createLanes.ts';
-import { createRetryBudget } from '../operators/createRetryBudget.ts';
+import type { LocalLanes } from '../operators/createLanes.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
 import { parsePolicy } from '../policy/parsePolicy.ts';
 import type { Policy } from '../policy/Policy.ts';
@@ -26,10 +27,10 @@ export class Engine {
   readonly clients: ClientSet;
   readonly hub: EventHub;
   readonly calls: RunningCalls;
-  readonly lanes: LanesPort;
+  readonly lanes: LocalLanes;
   readonly admissions: Admissions;
   readonly spend: SpendLedger;
-  readonly #budgets = new Map<string, RetryBudgetPort>();
+  readonly #budgets = new Map<string, RetryBudget>();
   readonly #warned = new Set<string>();
   #policy: Policy;
 
@@ -58,9 +59,11 @@ export class Engine {
   /** @throws SluiceError `invalid_policy`; then the policy stays as it was. */
   reload(policy: Policy | PolicyInput): void {
     const next = this.#parsed(policy);
-    this.admissions.reload(next);
-    if (JSON.stringify(next.retryBudget) !== JSON.stringify(this.#policy.retryBudget)) this.#budgets.clear();
+    // Before those that wait may go by it.
     this.#policy = next;
+    this.lanes.reload(next.conversations);
+    for (const budget of this.#budgets.values()) budget.reload(next.retryBudget);
+    this.admissions.reload(next);
   }
 
   budgetOf(model: string): RetryBudgetPort {
@@ -70,7 +73,7 @@ export class Engine {
       const [oldest = ''] = this.#budgets.keys();
       this.#budgets.delete(oldest);
     }
-    budget = createRetryBudget(this.#policy.retryBudget, this.runtime);
+    budget = new RetryBudget(this.#policy.retryBudget, this.runtime.clock);
     this.#budgets.set(model, budget);
     return budget;
   }

@@ -1,13 +1,15 @@
-import { oneOf, zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
+import { zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
 import type { Cost } from '../core/ports.ts';
 import type { Clock } from '../core/runtime.ts';
 import { AdmissionGrant, revoked } from './AdmissionGrant.ts';
 import type { AdmissionEnd, TargetChange } from './AdmissionGrant.ts';
 import { queueFull, refusedBy, tooLargeFor, unavailable } from './admissionRefusals.ts';
 import type { AdmissionRefusal } from './admissionRefusals.ts';
+import { AdmissionLevels } from './AdmissionLevels.ts';
 import { checkedAdmissionRules } from './AdmissionOptions.ts';
 import type { AdmissionOptions, CheckedAdmissionRules } from './AdmissionOptions.ts';
 import type { AdmissionPool, AdmissionTicket } from './AdmissionPool.ts';
+import type { AdmissionAsk, AdmissionStep } from './AdmissionStep.ts';
 import { AdmissionTargets } from './AdmissionTargets.ts';
 import { AdmissionTenants, clampTo } from './AdmissionTenant.ts';
 import type { AdmissionTenant } from './AdmissionTenant.ts';
@@ -16,37 +18,6 @@ import type { Choice } from './chooseNext.ts';
 import { QuotaReservation } from './QuotaReservation.ts';
 import type { WaitBound } from './QuotaRoute.ts';
 import type { Outcome } from '../core/outcome.ts';
-
-export interface AdmissionAsk {
-  readonly model: string;
-  readonly cost: Cost;
-  readonly tenant?: string | undefined;
-  /** Default: the most urgent. */
-  readonly priority?: string | undefined;
-  readonly maxWaitMs?: number | undefined;
-  /** Monotonic milliseconds by which the grant must come. */
-  readonly deadlineAtMs?: number | undefined;
-}
-
-export type AdmissionStep =
-  /** The ticket has left the queue; whoever gets the grant ends and closes it. Ask again at once. */
-  | {
-      readonly kind: 'granted';
-      readonly ticket: AdmissionTicket;
-      readonly grant: AdmissionGrant;
-      readonly changes: readonly TargetChange[];
-    }
-  /** The ticket has left the queue. Ask again at once. */
-  | {
-      readonly kind: 'refused';
-      readonly ticket: AdmissionTicket;
-      readonly refusal: AdmissionRefusal;
-      readonly changes: readonly TargetChange[];
-    }
-  /** Time alone has changed a breaker. Ask again at once. */
-  | { readonly kind: 'changed'; readonly changes: readonly TargetChange[] }
-  /** Nothing to do before that time, unless something is given back. `Infinity`: nobody waits. */
-  | { readonly kind: 'wait'; readonly untilMs: number };
 
 /**
  * Breaker, cooldown, every layer of the quota and the slots of deployment, tenant, priority and of all, in one step: a
@@ -59,29 +30,59 @@ export type AdmissionStep =
  * Each operation is O(log n) in those who wait, and linear in the models for which someone waits.
  */
 export class Admission {
-  readonly rules: CheckedAdmissionRules;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #targets: AdmissionTargets;
   readonly #tenants: AdmissionTenants;
-  readonly #inFlightAt: number[];
-  readonly #held = new WeakMap<AdmissionGrant, AdmissionTicket>();
+  readonly #levels: AdmissionLevels;
+  readonly #random: () => number;
+  /** What is in flight. */
+  readonly #held = new Map<AdmissionGrant, AdmissionTicket>();
   /** Have had to make room for more urgent ones. */
   readonly #evicted: AdmissionTicket[] = [];
-  #inFlight = 0;
+  #rules: CheckedAdmissionRules;
   #waiting = 0;
   #order = 0;
 
   /** @throws SluiceError `invalid_option` */
   constructor(options: AdmissionOptions, clock: Pick<Clock, 'now'>, random: () => number) {
-    this.rules = checkedAdmissionRules(options);
+    this.#rules = checkedAdmissionRules(options);
     this.#clock = clock;
-    this.#targets = new AdmissionTargets(options, this.rules, clock, random);
+    this.#random = random;
+    this.#targets = new AdmissionTargets(options, this.#rules, clock, random);
     this.#tenants = new AdmissionTenants(options.tenants, clock.now());
-    this.#inFlightAt = this.rules.levels.map(() => 0);
+    this.#levels = new AdmissionLevels(this.#rules.levels);
+  }
+
+  /**
+   * Takes other options, and goes on from where everything is.
+   *
+   * - What is in flight stays in every count, and is given back there. A lower ceiling takes nothing back.
+   * - Those who wait keep their places, and the bounds on their wait; the new limits hold for them as for newcomers. Call
+   *   {@link next} afterwards. A priority that is gone: see `AdmissionLevels.reload`.
+   * - Buckets keep their levels and debts, as far as they fit. A rate where there was none begins no fuller than what stood
+   *   there. Cooldowns, breakers and exhausted accounts stay as they are, adaptive limits too as far as they lie within
+   *   their new bounds, learned rates where what is configured has not changed.
+   * - A deployment is the same one if its client and its name there are.
+   *
+   * @throws SluiceError `invalid_option`; then nothing has changed.
+   */
+  reload(options: AdmissionOptions): void {
+    new Admission(options, this.#clock, this.#random);
+    const nowMs = this.#clock.now();
+    this.#rules = checkedAdmissionRules(options);
+    const moved = this.#levels.reload(this.#rules.levels);
+    for (const ticket of this.#held.values()) ticket.level = moved[ticket.level] as number;
+    this.#targets.reload(options, this.#rules, nowMs);
+    this.#tenants.reload(options.tenants, this.#targets.arrivalMarginMs, nowMs);
+    for (const pool of this.#targets.pools.values()) pool.reload(this.#rules, moved);
+  }
+
+  get rules(): CheckedAdmissionRules {
+    return this.#rules;
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#held.size;
   }
 
   get waiting(): number {
@@ -103,7 +104,7 @@ export class Admission {
 
   /** In flight of each priority, in their order. */
   get inFlightAt(): readonly number[] {
-    return this.#inFlightAt;
+    return this.#levels.inFlight;
   }
 
   /**
@@ -115,8 +116,8 @@ export class Admission {
     const { cost } = ask;
     zeroOrMore('cost.requests', cost.requests);
     zeroOrMore('cost.tokens', cost.tokens);
-    const names = this.rules.levels.map(({ name }) => name);
-    const level = names.indexOf(oneOf('priority', ask.priority ?? (names[0] as string), names));
+    const level = this.#levels.indexOf(ask.priority);
+    this.#targets.tidy(nowMs);
     const pool = this.#targets.poolOf(ask.model);
     const tenant = this.#tenants.at(ask.tenant, this.#targets.arrivalMarginMs, nowMs);
     const tooLarge = cost.explicit ? tooLargeFor(cost, pool, tenant) : undefined;
@@ -134,23 +135,30 @@ export class Admission {
       pool,
       from: tenant,
       tenant: tenant.name,
-      weight: tenant.rules.weight,
+      get weight() {
+        return tenant.rules.weight;
+      },
       level,
       cost: { requests: cost.requests, tokens: cost.tokens },
       order: this.#order++,
       enqueuedAtMs: nowMs,
-      expiresAtMs: nowMs + bound.limitMs,
+      // One that may not wait is granted in this very tick: what is due at its end would be refused before that.
+      expiresAtMs: nowMs + Math.max(1, bound.limitMs),
       bound,
       position: pool.waiting + 1,
       foreseenMs,
       passed: 0,
       expiry: undefined,
     };
+    if (bound.limitMs === 0 && !this.#hasRoomNow(nowMs, ticket)) {
+      return refusedBy(bound, pool.retryAfterMs(nowMs, Math.max(1, foreseenMs)));
+    }
     const { maxWaiting } = this.#targets.bounds;
     if (this.#waiting >= maxWaiting && !this.#hasRoomNow(nowMs, ticket) && !this.#evictFor(ticket)) {
       return queueFull(maxWaiting, pool.retryAfterMs(nowMs, foreseenMs));
     }
     pool.join(ticket);
+    this.#targets.joined(pool);
     this.#waiting++;
     this.#tenants.move(tenant, 1, 0);
     return ticket;
@@ -186,11 +194,11 @@ export class Admission {
       }
       untilMs = Math.min(untilMs, first.expiresAtMs);
     }
-    if (this.#inFlight >= this.rules.maxInFlight) return { kind: 'wait', untilMs };
+    if (this.inFlight >= this.#rules.maxInFlight) return { kind: 'wait', untilMs };
     const choice = chooseNext(nowMs, this.#targets.busy(), this.#tenants, {
-      free: this.rules.maxInFlight - this.#inFlight,
-      passShare: this.rules.passShare,
-      levelFull: (level) => this.#levelFull(level),
+      free: this.#rules.maxInFlight - this.inFlight,
+      passShare: this.#rules.passShare,
+      levelFull: (level) => this.#levels.full(level),
     });
     if (choice.kind === 'go') return this.#grant(nowMs, choice);
     return { kind: 'wait', untilMs: Math.min(untilMs, choice.untilMs) };
@@ -212,8 +220,7 @@ export class Admission {
     const ticket = this.#held.get(grant);
     if (ticket === undefined || !grant.close()) return;
     this.#held.delete(grant);
-    this.#inFlight--;
-    this.#inFlightAt[ticket.level] = (this.#inFlightAt[ticket.level] ?? 0) - 1;
+    this.#levels.move(ticket.level, -1);
     this.#tenants.move(ticket.from, 0, -1);
   }
 
@@ -227,16 +234,16 @@ export class Admission {
       if (decision.kind === 'refused') continue;
       const { from } = ticket;
       const cost = target.costOf(ticket.cost);
-      ticket.pool.take(ticket, nowMs, (level) => this.#levelFull(level));
+      ticket.pool.take(ticket, nowMs, (level) => this.#levels.full(level));
       this.#tenants.charge(from, cost.tokens);
       this.#tenants.move(from, -1, 1);
       from.open++;
       this.#waiting--;
-      this.#inFlight++;
-      this.#inFlightAt[ticket.level] = (this.#inFlightAt[ticket.level] ?? 0) + 1;
+      this.#levels.move(ticket.level, 1);
       for (const passed of passes(target)) passed.passed += cost.tokens;
       const reservation = new QuotaReservation(nowMs, target.routeFor(from), cost, target.rules);
-      const grant = new AdmissionGrant(target, reservation, decision.ticket, this.rules.exhaustedMs, nowMs);
+      const grant = new AdmissionGrant(target, reservation, decision.ticket, this.#rules.exhaustedMs, nowMs);
+      this.#targets.sending(target);
       this.#held.set(grant, ticket);
       return { kind: 'granted', ticket, grant, changes };
     }
@@ -247,10 +254,6 @@ export class Admission {
   #refuse(ticket: AdmissionTicket, refusal: AdmissionRefusal): AdmissionStep & { readonly kind: 'refused' } {
     this.cancel(ticket);
     return { kind: 'refused', ticket, refusal, changes: [] };
-  }
-
-  #levelFull(level: number): boolean {
-    return (this.#inFlightAt[level] ?? 0) >= (this.rules.levels[level]?.maxInFlight ?? Infinity);
   }
 
   #boundOf(nowMs: number, ask: AdmissionAsk): WaitBound {
@@ -270,7 +273,7 @@ export class Admission {
   }
 
   #hasRoomNow(nowMs: number, ticket: AdmissionTicket): boolean {
-    if (ticket.pool.waiting > 0 || this.#inFlight >= this.rules.maxInFlight || this.#levelFull(ticket.level))
+    if (ticket.pool.waiting > 0 || this.inFlight >= this.#rules.maxInFlight || this.#levels.full(ticket.level))
       return false;
     if (this.#tenants.blockedMs(ticket.from, ticket.cost, nowMs) > 0) return false;
     return ticket.pool.fit(nowMs, ticket, () => true).targets.length > 0;
@@ -278,7 +281,7 @@ export class Admission {
 
   /** Makes room for one that is more urgent than another, which must go. */
   #evictFor({ level }: AdmissionTicket): boolean {
-    for (let below = this.rules.levels.length - 1; below > level; below--) {
+    for (let below = this.#rules.levels.length - 1; below > level; below--) {
       for (const pool of this.#targets.busy()) {
         const youngest = pool.queues[below]?.youngest();
         if (youngest === undefined) continue;

@@ -4,6 +4,7 @@ import type { Outcome } from '../core/outcome.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AimdDecision, AimdMark } from './Aimd.ts';
 import type { BreakerChange, BreakerTicket } from './CircuitBreaker.ts';
+import type { LearnedRate } from './LearnedRate.ts';
 import type { QuotaReservation, Settlement } from './QuotaReservation.ts';
 
 /** What the end of an attempt has changed. */
@@ -35,6 +36,8 @@ export class AdmissionGrant {
   #reason: ErrorCode = 'rate_limited';
   #hinted: RateLimitHints | undefined;
   #sentAtMs: number | undefined;
+  /** What learned of its sending. Where another rate has been configured since, nothing of it is to be learned. */
+  #sentUnder: LearnedRate | undefined;
   #answered = false;
   #ended = false;
   #closed = false;
@@ -67,7 +70,8 @@ export class AdmissionGrant {
     if (this.#ended || this.#sentAtMs !== undefined) return;
     this.#sentAtMs = nowMs;
     this.target.unsent.delete(this);
-    this.target.learned.sent(nowMs);
+    this.#sentUnder = this.target.learned;
+    this.#sentUnder.sent(nowMs);
     this.#reservation.dispatched(nowMs);
   }
 
@@ -127,7 +131,7 @@ export class AdmissionGrant {
   #answer(): void {
     if (this.#sentAtMs === undefined || this.#answered) return;
     this.#answered = true;
-    this.target.learned.answered();
+    this.#sentUnder?.answered();
   }
 
   #learn(nowMs: number, outcome: Outcome): void {
@@ -135,7 +139,8 @@ export class AdmissionGrant {
     const { code, retryAfterMs } = outcome.error;
     if (code === 'quota_exhausted') this.target.exhausted(nowMs + (retryAfterMs ?? this.#exhaustedMs));
     if (code === 'rate_limited' || (code === 'overloaded' && this.#hinted?.slowDown)) {
-      this.target.learned.rejected(nowMs, this.#sentAtMs ?? nowMs);
+      const { learned } = this.target;
+      if ((this.#sentUnder ?? learned) === learned) learned.rejected(nowMs, this.#sentAtMs ?? nowMs);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { Heap } from '../core/Heap.ts';
 import type { HeapNode } from '../core/Heap.ts';
+import type { CheckedAdmissionRules } from './AdmissionOptions.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AdmissionTenant } from './AdmissionTenant.ts';
 import { FairQueue } from './FairQueue.ts';
@@ -15,7 +16,7 @@ export interface AdmissionTicket {
   readonly tenant: string;
   readonly weight: number;
   /** Index of its priority, 0 the most urgent. */
-  readonly level: number;
+  level: number;
   readonly cost: LayerCost;
   readonly order: number;
   readonly enqueuedAtMs: number;
@@ -42,26 +43,73 @@ export interface Fit {
 
 /** Of so many turns an aged priority gets one. */
 export const AGED_TURN = 8;
+/** What was learned in use, such as a rate, a limit or failures, is worth nothing after so long without any. */
+const STALE_MS = 600_000;
 const RATE_OVER_MS = 30_000;
 const UNKNOWN_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 60_000;
 
 /** Those who wait for one model, and the deployments that serve it. */
 export class AdmissionPool {
-  readonly targets: readonly AdmissionTarget[];
-  readonly queues: readonly FairQueue<AdmissionTicket>[];
-  readonly #ageingMs: number;
+  #targets: readonly AdmissionTarget[];
+  #layer: QuotaLayer | undefined;
+  #queues: readonly FairQueue<AdmissionTicket>[];
+  #ageingMs: number;
   readonly #expiring = new Heap<AdmissionTicket>((a, b) => a.expiresAtMs < b.expiresAtMs);
   /** For each priority: turns of more urgent ones since it has aged. */
-  readonly #overtaken: number[];
+  #overtaken: number[];
   readonly #granted = new SlidingSums(RATE_OVER_MS);
   #waiting = 0;
+  #usedAtMs = -Infinity;
 
-  constructor(targets: readonly AdmissionTarget[], levels: number, ageingMs: number) {
-    this.targets = targets;
-    this.queues = Array.from({ length: levels }, () => new FairQueue<AdmissionTicket>());
+  /** `layer`: that of the model, over all its deployments. */
+  constructor(
+    targets: readonly AdmissionTarget[],
+    layer: QuotaLayer | undefined,
+    { levels, ageingMs }: Pick<CheckedAdmissionRules, 'levels' | 'ageingMs'>,
+  ) {
+    this.#targets = targets;
+    this.#layer = layer;
+    this.#queues = levels.map(() => new FairQueue<AdmissionTicket>());
     this.#ageingMs = ageingMs;
-    this.#overtaken = this.queues.map(() => 0);
+    this.#overtaken = levels.map(() => 0);
+  }
+
+  get targets(): readonly AdmissionTarget[] {
+    return this.#targets;
+  }
+
+  get layer(): QuotaLayer | undefined {
+    return this.#layer;
+  }
+
+  /** One for each priority. */
+  get queues(): readonly FairQueue<AdmissionTicket>[] {
+    return this.#queues;
+  }
+
+  /** It is served there from now on. */
+  serveAt(targets: readonly AdmissionTarget[], layer: QuotaLayer | undefined): void {
+    this.#targets = targets;
+    this.#layer = layer;
+  }
+
+  /** Takes other rules, after the tenants have theirs. `moved`: where each priority stands now. */
+  reload({ levels, ageingMs }: Pick<CheckedAdmissionRules, 'levels' | 'ageingMs'>, moved: readonly number[]): void {
+    this.#ageingMs = ageingMs;
+    this.#overtaken = levels.map((_, level) => this.#overtaken[moved.indexOf(level)] ?? 0);
+    this.#queues = levels.map((_, level) => joined(this.#queues.filter((__, before) => moved[before] === level)));
+    this.#queues.forEach((queue, level) => {
+      for (const ticket of queue.waiters()) ticket.level = level;
+      queue.reweigh();
+    });
+  }
+
+  /** Whether nothing would be lost if it were forgotten, but for what was learned long ago. */
+  forgettable(nowMs: number): boolean {
+    if (this.#waiting > 0 || !(this.#layer?.atRest(nowMs) ?? true)) return false;
+    const stale = nowMs - this.#usedAtMs >= STALE_MS;
+    return this.#targets.every((target) => target.forgettable(nowMs, stale));
   }
 
   get waiting(): number {
@@ -69,13 +117,14 @@ export class AdmissionPool {
   }
 
   queueOf(ticket: AdmissionTicket): FairQueue<AdmissionTicket> {
-    return this.queues[ticket.level] as FairQueue<AdmissionTicket>;
+    return this.#queues[ticket.level] as FairQueue<AdmissionTicket>;
   }
 
   join(ticket: AdmissionTicket): void {
     this.queueOf(ticket).join(ticket);
     if (ticket.expiresAtMs < Infinity) ticket.expiry = this.#expiring.push(ticket);
     this.#waiting++;
+    this.#usedAtMs = ticket.enqueuedAtMs;
   }
 
   /** Whether it was still waiting. */
@@ -86,13 +135,14 @@ export class AdmissionPool {
   }
 
   take(ticket: AdmissionTicket, nowMs: number, ceilings: (level: number) => boolean): void {
-    this.queues.forEach((_, level) => {
+    this.#queues.forEach((_, level) => {
       if (level > ticket.level && this.#aged(level, nowMs) && !ceilings(level)) this.#raise(level);
     });
     this.#overtaken[ticket.level] = 0;
     this.queueOf(ticket).take(ticket);
     this.#left(ticket);
     this.#granted.add(nowMs, 1, 0);
+    this.#usedAtMs = nowMs;
   }
 
   firstToExpire(): AdmissionTicket | undefined {
@@ -101,13 +151,13 @@ export class AdmissionPool {
 
   /** The one who waits longest, the most urgent first. */
   oldest(): AdmissionTicket | undefined {
-    for (const queue of this.queues) if (queue.size > 0) return queue.oldest();
+    for (const queue of this.#queues) if (queue.size > 0) return queue.oldest();
     return undefined;
   }
 
   /** Priorities in the order in which they have their turn now. */
   levels(nowMs: number): number[] {
-    const order = this.queues.map((_, level) => level).filter((level) => (this.queues[level]?.size ?? 0) > 0);
+    const order = this.#queues.map((_, level) => level).filter((level) => (this.#queues[level]?.size ?? 0) > 0);
     const turn = (level: number): number =>
       this.#aged(level, nowMs) && (this.#overtaken[level] ?? 0) >= AGED_TURN - 1 ? (this.#overtaken[level] ?? 0) : 0;
     return order.sort((a, b) => turn(b) - turn(a) || a - b);
@@ -116,15 +166,15 @@ export class AdmissionPool {
   /** When time alone gives a less urgent priority its turn. */
   unavailableMs(nowMs: number): number {
     let leastMs = Infinity;
-    for (const target of this.targets) leastMs = Math.min(leastMs, target.unavailableMs(nowMs));
+    for (const target of this.#targets) leastMs = Math.min(leastMs, target.unavailableMs(nowMs));
     return leastMs;
   }
 
   /** No attempt of this cost or more can go before this long. */
   foreseenMs(nowMs: number, ahead: LayerCost, cost: LayerCost): number {
     let leastMs = Infinity;
-    const alone = this.targets.length === 1;
-    for (const target of this.targets) {
+    const alone = this.#targets.length === 1;
+    for (const target of this.#targets) {
       if (target.unavailableMs(nowMs) > 0) continue;
       leastMs = Math.min(leastMs, target.foreseenMs(nowMs, ahead, cost, alone));
     }
@@ -136,7 +186,7 @@ export class AdmissionPool {
     const targets: AdmissionTarget[] = [];
     let waitMs = Infinity;
     let soonest: AdmissionTarget | undefined;
-    for (const target of this.targets) {
+    for (const target of this.#targets) {
       const unavailableMs = target.unavailableMs(nowMs);
       const costThere = target.costOf(cost);
       const thereMs = Math.max(unavailableMs, target.full ? Infinity : target.waitMs(nowMs, costThere));
@@ -164,7 +214,16 @@ export class AdmissionPool {
   }
 
   #aged(level: number, nowMs: number): boolean {
-    const oldest = this.queues[level]?.oldest();
+    const oldest = this.#queues[level]?.oldest();
     return level > 0 && oldest !== undefined && nowMs - oldest.enqueuedAtMs >= level * this.#ageingMs;
   }
+}
+
+/** One queue of all who wait in several, in the order in which they came. */
+function joined([first, ...others]: readonly FairQueue<AdmissionTicket>[]): FairQueue<AdmissionTicket> {
+  if (first && others.every(({ size }) => size === 0)) return first;
+  const queue = new FairQueue<AdmissionTicket>();
+  const tickets = [...(first?.waiters() ?? []), ...others.flatMap((other) => [...other.waiters()])];
+  for (const ticket of tickets.sort((a, b) => a.order - b.order)) queue.join(ticket);
+  return queue;
 }

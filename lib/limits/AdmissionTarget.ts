@@ -4,12 +4,14 @@ import { Aimd } from './Aimd.ts';
 import type { AimdDecision, AimdMark } from './Aimd.ts';
 import type { CircuitBreakerOptions } from './breakerRules.ts';
 import { CircuitBreaker } from './CircuitBreaker.ts';
-import type { Cooldown } from './Cooldown.ts';
-import type { LayerCost, QuotaLayer } from './QuotaLayer.ts';
+import { Cooldown } from './Cooldown.ts';
+import type { CooldownOptions } from './Cooldown.ts';
+import type { LayerCost, LayerOptions, QuotaLayer } from './QuotaLayer.ts';
 import { QuotaRoute } from './QuotaRoute.ts';
 import type { SettleRules } from './QuotaReservation.ts';
 import { wholeNumber } from '../core/checks.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { LayerSnapshot } from '../core/ports.ts';
 import type { LearnedRate } from './LearnedRate.ts';
 
 export interface TargetParts {
@@ -20,49 +22,83 @@ export interface TargetParts {
   readonly breaker: CircuitBreakerOptions;
   readonly concurrency: ConcurrencyOptions | undefined;
   readonly layers: readonly QuotaLayer[];
-  readonly rules: SettleRules;
-  readonly cooldown: Cooldown;
-  /** Keeps the last of `layers` at what the provider really allows. */
+  readonly rules: SettleRules & { readonly cooldown: CooldownOptions };
   readonly learned: LearnedRate;
+  /** Those of the deployment's own layer. */
+  readonly rates: LayerOptions;
+  /** What `learned` began from: with other rates it begins anew. */
+  readonly configured: string;
 }
 
 interface RoutedTenant {
   readonly layer: QuotaLayer | undefined;
-  readonly routes: Map<object, QuotaRoute>;
+  readonly routes: WeakMap<object, QuotaRoute>;
 }
 
 /** One deployment of one model: everything that decides whether an attempt may be sent there now. */
 export class AdmissionTarget {
-  readonly name: string;
   readonly client: string;
   readonly model: string;
   readonly breaker: CircuitBreaker;
   readonly cooldown: Cooldown;
-  readonly layers: readonly QuotaLayer[];
-  readonly rules: SettleRules;
-  readonly learned: LearnedRate;
   /** Grants whose attempts have not been sent. */
   readonly unsent: Set<object> = new Set();
-  readonly #adaptive: Aimd | undefined;
-  readonly #fixed: number;
-  readonly #open: QuotaRoute;
+  readonly #clock: Pick<Clock, 'now'>;
+  #parts: TargetParts;
+  #adaptive: Aimd | undefined;
+  #fixed: number;
+  #open: QuotaRoute;
   #inFlight = 0;
   #exhaustedUntilMs = -Infinity;
 
   /** @throws SluiceError `invalid_option` */
-  constructor(parts: TargetParts, clock: Pick<Clock, 'now'>) {
+  constructor(parts: TargetParts, clock: Pick<Clock, 'now'>, random: () => number) {
     const { concurrency } = parts;
-    this.name = parts.name;
     this.client = parts.client;
     this.model = parts.model;
-    this.layers = parts.layers;
-    this.rules = parts.rules;
-    this.cooldown = parts.cooldown;
-    this.learned = parts.learned;
+    this.cooldown = new Cooldown(parts.rules.cooldown, random);
     this.breaker = new CircuitBreaker(parts.breaker, clock);
+    this.#clock = clock;
+    this.#parts = parts;
     this.#adaptive = concurrency && concurrency.limit === undefined ? new Aimd(concurrency, clock) : undefined;
     this.#fixed = concurrency?.limit === undefined ? Infinity : wholeNumber('concurrency.limit', concurrency.limit);
-    this.#open = new QuotaRoute(parts.layers, parts.cooldown, parts.layers.at(-1));
+    this.#open = this.#routeThrough(parts.layers);
+  }
+
+  /** Takes other rules, which have been checked. Client and model are the same. */
+  reload(parts: TargetParts): void {
+    const { concurrency } = parts;
+    const adapts = concurrency && concurrency.limit === undefined ? concurrency : undefined;
+    this.#parts = parts;
+    this.#fixed = concurrency?.limit ?? Infinity;
+    if (adapts && this.#adaptive) this.#adaptive.reload(adapts);
+    else this.#adaptive = adapts && new Aimd(adapts, this.#clock);
+    this.cooldown.reload(parts.rules.cooldown);
+    this.breaker.reload(parts.breaker);
+    this.#open = this.#routeThrough(parts.layers);
+  }
+
+  /** Of the model; where it has several deployments, `model@client`. */
+  get name(): string {
+    return this.#parts.name;
+  }
+
+  get layers(): readonly QuotaLayer[] {
+    return this.#parts.layers;
+  }
+
+  get rules(): SettleRules {
+    return this.#parts.rules;
+  }
+
+  /** Keeps the last of `layers` at what the provider really allows. */
+  get learned(): LearnedRate {
+    return this.#parts.learned;
+  }
+
+  /** The rates that `learned` began from. */
+  get configured(): string {
+    return this.#parts.configured;
   }
 
   get limit(): number {
@@ -127,11 +163,26 @@ export class AdmissionTarget {
     if (layer === undefined) return this.#open;
     let route = routes.get(this);
     if (route === undefined) {
-      // The provider's reports are about the last layer of the open route, of which the tenant's own is none.
-      route = new QuotaRoute([...this.layers, layer], this.cooldown, this.layers.at(-1));
+      route = this.#routeThrough([...this.layers, layer]);
       routes.set(this, route);
     }
     return route;
+  }
+
+  /** Layers as they are to be shown: what limits nothing is not. */
+  snapshotLayers(nowMs: number): LayerSnapshot[] {
+    return this.layers.map((layer) => {
+      if (layer !== this.learned.layer) return layer.snapshot(nowMs);
+      return { ...this.learned.snapshot(nowMs), layer: this.name };
+    });
+  }
+
+  /** Whether nothing would be lost if it were forgotten. `stale`: but for what was learned. */
+  forgettable(nowMs: number, stale: boolean): boolean {
+    if (this.#inFlight > 0 || this.unsent.size > 0 || this.unavailableMs(nowMs) > 0) return false;
+    if (this.cooldown.waitMs(nowMs) > 0 || !this.learned.layer.atRest(nowMs)) return false;
+    const unchanged = this.cooldown.idle && this.breaker.atRest && (this.#adaptive?.atRest ?? true);
+    return stale || (unchanged && this.#isAsConfigured(nowMs));
   }
 
   takeSlot(nowMs: number): AimdMark {
@@ -146,6 +197,17 @@ export class AdmissionTarget {
 
   freeSlot(): void {
     this.#inFlight--;
+  }
+
+  #isAsConfigured(nowMs: number): boolean {
+    const { requests, tokens } = this.learned.snapshot(nowMs);
+    const { requestsPerMinute, tokensPerMinute } = this.#parts.rates;
+    return requests?.perMinute === requestsPerMinute && tokens?.perMinute === tokensPerMinute;
+  }
+
+  /** The provider's reports are about the layer of the deployment, not about one that we made up. */
+  #routeThrough(layers: readonly QuotaLayer[]): QuotaRoute {
+    return new QuotaRoute(layers, this.cooldown, this.learned.layer);
   }
 }
 

@@ -1,37 +1,45 @@
 import { nonEmpty, wholeNumber, zeroOrInfinity } from '../core/checks.ts';
-import { invalidOption } from '../core/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 import { revoked } from './AdmissionGrant.ts';
 import type { TargetChange } from './AdmissionGrant.ts';
-import { ADMISSION_DEFAULTS, own } from './AdmissionOptions.ts';
+import { own } from './AdmissionOptions.ts';
 import type {
   AdmissionOptions,
   CheckedAdmissionRules,
-  DeploymentOptions,
   ModelAdmissionOptions,
   ProviderRules,
 } from './AdmissionOptions.ts';
 import { AdmissionPool } from './AdmissionPool.ts';
+import { AdmissionStanding } from './AdmissionStanding.ts';
 import { AdmissionTarget } from './AdmissionTarget.ts';
-import { Cooldown } from './Cooldown.ts';
+import type { TargetParts } from './AdmissionTarget.ts';
 import { LearnedRate } from './LearnedRate.ts';
+import { placesOf } from './placesOf.ts';
+import type { Place } from './placesOf.ts';
 import { QuotaLayer } from './QuotaLayer.ts';
 import type { LayerOptions } from './QuotaLayer.ts';
 import { checkedQuotaRules, QUOTA_DEFAULTS } from './QuotaOptions.ts';
 
+/** So many models that are not listed are looked at, at each request, whether they can be forgotten. */
+const LOOKED_AT = 2;
+
 /** The deployments of all models, made as they are asked for, and the layers that they share. */
 export class AdmissionTargets {
-  /** Bounds of the queue as a whole. */
-  readonly bounds: { readonly maxWaiting: number; readonly maxWaitMs: number };
-  readonly arrivalMarginMs: number;
   readonly pools: Map<string, AdmissionPool> = new Map();
-  readonly #options: AdmissionOptions;
-  readonly #rules: CheckedAdmissionRules;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #random: () => number;
-  readonly #account: QuotaLayer | undefined;
-  readonly #clients = new Map<string, QuotaLayer | undefined>();
-  readonly #targets: AdmissionTarget[] = [];
+  #options: AdmissionOptions = {};
+  #rules: CheckedAdmissionRules;
+  #bounds = { maxWaiting: 0, maxWaitMs: 0 };
+  #arrivalMarginMs = 0;
+  #account: QuotaLayer | undefined;
+  #clients: ReadonlyMap<string, QuotaLayer | undefined> = new Map();
+  /** Models that have their pool from `default`, in the order in which they are looked at. */
+  #unlisted = new Set<string>();
+  /** Those for which someone waits are among these. */
+  readonly #busy = new Set<AdmissionPool>();
+  /** Those that have grants whose attempts have not been sent are among these. */
+  readonly #sending = new Set<AdmissionTarget>();
 
   /** @throws SluiceError `invalid_option` */
   constructor(
@@ -40,84 +48,140 @@ export class AdmissionTargets {
     clock: Pick<Clock, 'now'>,
     random: () => number,
   ) {
-    this.#options = options;
     this.#rules = rules;
     this.#clock = clock;
     this.#random = random;
+    this.reload(options, rules, clock.now());
+  }
+
+  /** Takes other options, which must have been checked unless these are the first. */
+  reload(options: AdmissionOptions, rules: CheckedAdmissionRules, nowMs: number): void {
+    const standing = new Map<AdmissionTarget, AdmissionStanding>();
+    for (const { targets } of this.pools.values()) {
+      for (const target of targets) standing.set(target, new AdmissionStanding(target, nowMs));
+    }
     const { account, clients } = options.quota ?? {};
     const maxWaiting = account?.maxWaiting ?? QUOTA_DEFAULTS.maxWaiting;
-    this.bounds = {
+    this.#options = options;
+    this.#rules = rules;
+    this.#bounds = {
       maxWaiting: maxWaiting === Infinity ? maxWaiting : wholeNumber('maxWaiting', maxWaiting, 0),
       maxWaitMs: zeroOrInfinity('maxWaitMs', account?.maxWaitMs ?? QUOTA_DEFAULTS.maxWaitMs),
     };
-    this.arrivalMarginMs = checkedQuotaRules(account ?? {}).arrivalMarginMs;
-    this.#account = this.#layer('account', account, this.arrivalMarginMs);
-    for (const [client, layer] of Object.entries(clients ?? {})) {
-      const margin = checkedQuotaRules({ ...account, ...layer }).arrivalMarginMs;
-      this.#clients.set(client, this.#layer(`clients.${client}`, layer, margin));
+    this.#arrivalMarginMs = checkedQuotaRules(account ?? {}).arrivalMarginMs;
+    this.#account = this.#layer(nowMs, 'account', account, this.#arrivalMarginMs, this.#account);
+    const before = this.#clients;
+    this.#clients = new Map(
+      Object.entries(clients ?? {}).map(([client, layer]) => {
+        const margin = checkedQuotaRules({ ...account, ...layer }).arrivalMarginMs;
+        return [client, this.#layer(nowMs, `clients.${client}`, layer, margin, before.get(client))];
+      }),
+    );
+    // Made to be thrown away: each model has its own, but what is wrong must be found now.
+    this.#serve('default', undefined, nowMs);
+    for (const [model, pool] of this.pools) {
+      for (const target of this.#serve(model, pool, nowMs).targets) standing.get(target)?.carryTo(target, nowMs);
     }
-    for (const model of Object.keys(options.models ?? {})) {
-      // That of `default` is made to be thrown away: each model has its own, but what is wrong must be found now.
-      if (model === 'default') this.#make(model);
-      else this.poolOf(model);
-    }
-    if (options.models?.['default'] !== undefined) this.#targets.splice(0, this.#targets.length, ...this.#kept());
+    for (const model of Object.keys(options.models ?? {})) if (model !== 'default') this.poolOf(model);
+    this.#unlisted = new Set([...this.pools.keys()].filter((model) => !this.#isListed(model)));
+  }
+
+  /** Bounds of the queue as a whole. */
+  get bounds(): { readonly maxWaiting: number; readonly maxWaitMs: number } {
+    return this.#bounds;
+  }
+
+  get arrivalMarginMs(): number {
+    return this.#arrivalMarginMs;
   }
 
   poolOf(model: string): AdmissionPool {
     let pool = this.pools.get(nonEmpty('model', model));
-    if (pool === undefined) this.pools.set(model, (pool = this.#make(model)));
+    if (pool === undefined) {
+      pool = this.#serve(model, undefined, this.#clock.now());
+      this.pools.set(model, pool);
+      if (!this.#isListed(model)) this.#unlisted.add(model);
+    }
     return pool;
+  }
+
+  /**
+   * Forgets models that are not listed and of which nothing would be lost: looks at a few of them, in turn, so that they
+   * cost a request the same however many there are.
+   */
+  tidy(nowMs: number): void {
+    const looks = Math.min(LOOKED_AT, this.#unlisted.size);
+    for (let i = 0; i < looks; i++) {
+      const [model = ''] = this.#unlisted;
+      this.#unlisted.delete(model);
+      if (this.pools.get(model)?.forgettable(nowMs)) this.pools.delete(model);
+      else this.#unlisted.add(model);
+    }
+  }
+
+  /** Someone waits for it. */
+  joined(pool: AdmissionPool): void {
+    this.#busy.add(pool);
+  }
+
+  /** A grant is out for it. */
+  sending(target: AdmissionTarget): void {
+    this.#sending.add(target);
   }
 
   /** Those for which someone waits. */
   busy(): AdmissionPool[] {
-    const busy: AdmissionPool[] = [];
-    for (const pool of this.pools.values()) if (pool.waiting > 0) busy.push(pool);
-    return busy;
+    for (const pool of this.#busy) if (pool.waiting === 0) this.#busy.delete(pool);
+    return [...this.#busy];
   }
 
   /** When a probe that has not been sent will have been kept too long. */
   get stuckAtMs(): number {
     let atMs = Infinity;
-    for (const { unsent, breaker } of this.#targets)
-      if (unsent.size > 0) atMs = Math.min(atMs, breaker.stuckAtMs ?? Infinity);
+    for (const target of this.#sending) {
+      if (target.unsent.size === 0) this.#sending.delete(target);
+      else atMs = Math.min(atMs, target.breaker.stuckAtMs ?? Infinity);
+    }
     return atMs;
   }
 
   /** What time alone has done to a breaker. */
   advance(nowMs: number): TargetChange | undefined {
-    for (const target of this.#targets) {
-      const { unsent, breaker } = target;
-      if (unsent.size === 0 || (breaker.stuckAtMs ?? Infinity) > nowMs) continue;
+    if (this.stuckAtMs > nowMs) return undefined;
+    for (const target of this.#sending) {
+      const { breaker } = target;
+      if ((breaker.stuckAtMs ?? Infinity) > nowMs) continue;
       const changes = breaker.advance();
       if (changes.length > 0) return { target, breaker: changes, revoked: revoked(target, changes) };
     }
     return undefined;
   }
 
-  #make(model: string): AdmissionPool {
+  #isListed(model: string): boolean {
+    return model !== 'default' && Object.hasOwn(this.#options.models ?? {}, model);
+  }
+
+  /** Serves a model as the options say, by what there is of it. */
+  #serve(model: string, pool: AdmissionPool | undefined, nowMs: number): AdmissionPool {
     const options = own(this.#options.models, model) ?? {};
-    const { deployments = [{}] } = options;
-    if (deployments.length === 0)
-      throw invalidOption(`models.${model}.deployments`, 'a list of at least one', deployments);
-    const shared = this.#layer(`models.${model}`, options.quota, this.arrivalMarginMs);
-    const targets = deployments.map((deployment, i) => {
-      const client = deployment.client ?? options.client ?? ADMISSION_DEFAULTS.client;
-      const name = deployments.length === 1 ? model : `${model}@${client}${sameBefore(deployments, i, client)}`;
-      return this.#target(name, client, model, deployment, options, shared);
+    const layer = this.#layer(nowMs, `models.${model}`, options.quota, this.#arrivalMarginMs, pool?.layer);
+    const known = new Set(pool?.targets);
+    const targets = placesOf(model, options).map((place) => {
+      const same = [...known].find((target) => target.client === place.client && target.model === place.model);
+      if (same) known.delete(same);
+      return this.#target(place, options, layer, same, nowMs);
     });
-    this.#targets.push(...targets);
-    return new AdmissionPool(targets, this.#rules.levels.length, this.#rules.ageingMs);
+    if (pool === undefined) return new AdmissionPool(targets, layer, this.#rules);
+    pool.serveAt(targets, layer);
+    return pool;
   }
 
   #target(
-    name: string,
-    client: string,
-    model: string,
-    deployment: DeploymentOptions,
+    { name, client, model, deployment }: Place,
     options: ModelAdmissionOptions,
     shared: QuotaLayer | undefined,
+    known: AdmissionTarget | undefined,
+    nowMs: number,
   ): AdmissionTarget {
     const ownAccount = this.#clients.has(client);
     const account = ownAccount ? this.#clients.get(client) : this.#account;
@@ -125,44 +189,43 @@ export class AdmissionTargets {
       ? this.#options.quota?.clients?.[client]
       : this.#options.quota?.account;
     const rules = checkedQuotaRules(given({ ...given(from), ...given(deployment.quota) }));
-    const configured = [account, shared].map((layer) => layer?.requests?.perMinute ?? Infinity);
-    const learned = new LearnedRate(
+    const rates = deployment.quota ?? {};
+    const sharedPerMinute = Math.min(...[account, shared].map((layer) => layer?.requests?.perMinute ?? Infinity));
+    const { requestsPerMinute, burstRequests, tokensPerMinute, burstTokens } = rates;
+    const configured = [sharedPerMinute, requestsPerMinute, burstRequests, tokensPerMinute, burstTokens].join();
+    let learned = known?.learned;
+    if (learned === undefined || configured !== known?.configured) {
+      learned = new LearnedRate(name, rates, sharedPerMinute, rules.arrivalMarginMs, nowMs);
+    }
+    const parts: TargetParts = {
       name,
-      deployment.quota ?? {},
-      Math.min(...configured),
-      rules.arrivalMarginMs,
-      this.#clock.now(),
-    );
-    return new AdmissionTarget(
-      {
-        name,
-        client,
-        model: deployment.model ?? model,
-        breaker: deployment.breaker ?? options.breaker ?? {},
-        concurrency: deployment.concurrency ?? options.concurrency,
-        layers: [account, shared, learned.layer].filter((layer) => layer !== undefined),
-        rules,
-        cooldown: new Cooldown(rules.cooldown, this.#random),
-        learned,
-      },
-      this.#clock,
-    );
+      client,
+      model,
+      breaker: deployment.breaker ?? options.breaker ?? {},
+      concurrency: deployment.concurrency ?? options.concurrency,
+      layers: [account, shared, learned.layer].filter((layer) => layer !== undefined),
+      rules,
+      learned,
+      rates,
+      configured,
+    };
+    if (known === undefined) return new AdmissionTarget(parts, this.#clock, this.#random);
+    if (learned !== known.learned) learned.layer.succeed(nowMs, known.learned.layer);
+    known.reload(parts);
+    return known;
   }
 
-  #layer(name: string, rates: LayerOptions | undefined, arrivalMarginMs: number): QuotaLayer | undefined {
-    const layer = new QuotaLayer(name, rates ?? {}, arrivalMarginMs, this.#clock.now());
+  #layer(
+    nowMs: number,
+    name: string,
+    rates: LayerOptions | undefined,
+    arrivalMarginMs: number,
+    previous: QuotaLayer | undefined,
+  ): QuotaLayer | undefined {
+    const layer = new QuotaLayer(name, rates ?? {}, arrivalMarginMs, nowMs);
+    if (previous) layer.succeed(nowMs, previous);
     return layer.requests || layer.tokens ? layer : undefined;
   }
-
-  #kept(): AdmissionTarget[] {
-    return [...this.pools.values()].flatMap(({ targets }) => targets);
-  }
-}
-
-/** Deployments at one client are numbered from the second on. */
-function sameBefore(deployments: readonly DeploymentOptions[], index: number, client: string): string {
-  const before = deployments.slice(0, index).filter((other) => (other.client ?? client) === client).length;
-  return before === 0 ? '' : `#${before + 1}`;
 }
 
 function given<T extends object>(options: T | undefined): Partial<T> {

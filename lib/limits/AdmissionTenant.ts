@@ -14,10 +14,10 @@ export interface Parking {
 /** What is known of a tenant, over all models. */
 export interface AdmissionTenant {
   readonly name: string;
-  readonly rules: CheckedTenantRules;
-  readonly layer: QuotaLayer | undefined;
+  rules: CheckedTenantRules;
+  layer: QuotaLayer | undefined;
   /** Ways through with its layer, by the deployment. */
-  readonly routes: Map<object, QuotaRoute>;
+  routes: WeakMap<object, QuotaRoute>;
   readonly parkedIn: Set<Parking>;
   inFlight: number;
   /** Grants that have not ended, whether in flight or not. */
@@ -33,6 +33,8 @@ interface Wake {
   readonly atMs: number;
 }
 
+type TenantsOptions = Readonly<Record<string, TenantAdmissionOptions>>;
+
 const FIRST_SWEEP = 1024;
 
 /**
@@ -42,7 +44,7 @@ const FIRST_SWEEP = 1024;
  * changed for them.
  */
 export class AdmissionTenants {
-  readonly #options: Readonly<Record<string, TenantAdmissionOptions>> | undefined;
+  #options: TenantsOptions | undefined;
   readonly #tenants = new Map<string, AdmissionTenant>();
   readonly #wakes = new Heap<Wake>((a, b) => a.atMs < b.atMs);
   /** Those that wait while they have less than their reserve. */
@@ -55,7 +57,7 @@ export class AdmissionTenants {
   #sweepAt = FIRST_SWEEP;
 
   /** @throws SluiceError `invalid_option` */
-  constructor(options: Readonly<Record<string, TenantAdmissionOptions>> | undefined, nowMs: number) {
+  constructor(options: TenantsOptions | undefined, nowMs: number) {
     this.#options = options;
     // Made to be thrown away: a wrong option must be found now, not at the first call of that tenant.
     for (const [name, rules] of Object.entries(options ?? {})) {
@@ -86,13 +88,9 @@ export class AdmissionTenants {
     const known = this.#tenants.get(name ?? '');
     if (known) return known;
     if (this.#tenants.size >= this.#sweepAt) this.#sweep(nowMs);
-    const rules = checkedTenantRules(name ?? '', (name === undefined ? undefined : own(this.#options, name)) ?? {});
-    const made = new QuotaLayer('tenant', rules.rates, arrivalMarginMs, nowMs);
     const tenant: AdmissionTenant = {
       name: name ?? '',
-      rules,
-      layer: made.requests || made.tokens ? made : undefined,
-      routes: new Map(),
+      ...this.#rulesOf(name ?? '', arrivalMarginMs, nowMs),
       parkedIn: new Set(),
       inFlight: 0,
       open: 0,
@@ -102,6 +100,26 @@ export class AdmissionTenants {
     };
     this.#tenants.set(tenant.name, tenant);
     return tenant;
+  }
+
+  /**
+   * Takes other options, for everyone at once: rates go on from where they are, and nobody is parked for a limit that is no
+   * longer there.
+   */
+  reload(options: TenantsOptions | undefined, arrivalMarginMs: number, nowMs: number): void {
+    this.#options = options;
+    this.#weights = this.#owedSlots = 0;
+    for (const tenant of this.#tenants.values()) {
+      this.unpark(tenant);
+      const { layer } = tenant;
+      Object.assign(tenant, this.#rulesOf(tenant.name, arrivalMarginMs, nowMs));
+      if (layer) tenant.layer?.succeed(nowMs, layer);
+      if (tenant.waiting > 0) this.#weights += tenant.rules.weight;
+      const owed = owedTo(tenant);
+      this.#owedSlots += owed;
+      if (owed > 0) this.#owed.add(tenant);
+      else this.#owed.delete(tenant);
+    }
   }
 
   find(name: string | undefined): AdmissionTenant | undefined {
@@ -165,6 +183,12 @@ export class AdmissionTenants {
   snapshot(): Record<string, { readonly inFlight: number; readonly waiting: number }> {
     const busy = [...this.#tenants.values()].filter(({ inFlight, waiting }) => inFlight > 0 || waiting > 0);
     return Object.fromEntries(busy.map(({ name, inFlight, waiting }) => [name, { inFlight, waiting }]));
+  }
+
+  #rulesOf(name: string, arrivalMarginMs: number, nowMs: number): Pick<AdmissionTenant, 'rules' | 'layer' | 'routes'> {
+    const rules = checkedTenantRules(name, (name === '' ? undefined : own(this.#options, name)) ?? {});
+    const layer = new QuotaLayer('tenant', rules.rates, arrivalMarginMs, nowMs);
+    return { rules, layer: layer.requests || layer.tokens ? layer : undefined, routes: new WeakMap() };
   }
 
   #sweep(nowMs: number): void {

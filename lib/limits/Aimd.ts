@@ -81,12 +81,7 @@ const BELIEVED_FROM = 5;
  */
 export class Aimd {
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #min: number;
-  readonly #max: number;
-  readonly #decrease: number;
-  readonly #growEveryMs: number;
-  readonly #maxOverMeasured: number;
-  readonly #maxFirstContentMs: number;
+  #rules: CheckedAimdOptions;
   /** Milliseconds in flight of attempts that succeeded. */
   readonly #carried = new SlidingSums(MEASURED_OVER_MS);
   #limit: number;
@@ -102,20 +97,22 @@ export class Aimd {
 
   /** @throws SluiceError `invalid_option` */
   constructor(options: AimdOptions, clock: Pick<Clock, 'now'>) {
-    const defaults = AIMD_DEFAULTS;
-    const { initial, min, max } = options;
-    this.#min = wholeNumber('min', min ?? Math.min(defaults.min, initial ?? Infinity, max ?? Infinity));
-    this.#max = wholeNumber('max', max ?? Math.max(defaults.max, initial ?? 0, this.#min));
-    if (this.#max < this.#min) throw invalidOption('max', `at least min (${this.#min})`, this.#max);
-    this.#limit = this.#between('initial', initial ?? Math.min(this.#max, Math.max(this.#min, defaults.initial)));
-    this.#decrease = fraction('decrease', options.decrease ?? defaults.decrease);
-    this.#growEveryMs = zeroOrMore('growEveryMs', options.growEveryMs ?? defaults.growEveryMs);
-    this.#maxOverMeasured = atLeastOne('maxOverMeasured', options.maxOverMeasured ?? defaults.maxOverMeasured);
-    this.#maxFirstContentMs = positiveOrInfinity(
-      'maxFirstContentMs',
-      options.maxFirstContentMs ?? defaults.maxFirstContentMs,
-    );
+    this.#rules = checked(options);
+    this.#limit = this.#rules.initial;
     this.#clock = clock;
+  }
+
+  /** Takes other rules. The limit stays, as far as it lies between the new `min` and `max`. */
+  reload(options: AimdOptions): void {
+    this.#rules = checked(options);
+    const { min, max } = this.#rules;
+    const limit = Math.min(max, Math.max(min, this.#limit));
+    if (limit !== this.#limit) this.#set(limit, this.#clock.now());
+  }
+
+  /** Whether the limit is where it began. */
+  get atRest(): boolean {
+    return this.#limit === this.#rules.initial;
   }
 
   /** A whole number. */
@@ -151,23 +148,18 @@ export class Aimd {
   /** Sets the limit from outside. @throws SluiceError `invalid_option` unless it is a whole number within `min` and `max` */
   adjust(limit: number): AimdDecision {
     const from = this.#limit;
-    this.#set(this.#between('limit', limit), this.#clock.now());
+    this.#set(between('limit', limit, this.#rules), this.#clock.now());
     return { kind: 'changed', from, to: limit, reason: 'adjusted' };
   }
 
-  #between(option: string, value: number): number {
-    if (Number.isSafeInteger(value) && value >= this.#min && value <= this.#max) return value;
-    throw invalidOption(option, `a whole number from ${this.#min} to ${this.#max}`, value);
-  }
-
   #grow(nowMs: number): AimdDecision {
-    if (this.#limit >= this.#max) return kept('at_max');
+    if (this.#limit >= this.#rules.max) return kept('at_max');
     this.#earned = Math.min(1, this.#earned + 1 / this.#limit);
     // The parts of a step can fall short of one by rounding errors.
     if (this.#earned < 1 - 1e-9) return kept('gaining');
-    if (nowMs - this.#changedAtMs < this.#growEveryMs) return kept('too_soon');
+    if (nowMs - this.#changedAtMs < this.#rules.growEveryMs) return kept('too_soon');
     // Rounded up: a limit below 5 would otherwise never get to its next step.
-    if (this.#limit + 1 > Math.ceil(this.#maxOverMeasured * this.#measured(nowMs))) return kept('measured');
+    if (this.#limit + 1 > Math.ceil(this.#rules.maxOverMeasured * this.#measured(nowMs))) return kept('measured');
     const from = this.#limit;
     this.#set(from + 1, nowMs);
     return { kind: 'changed', from, to: this.#limit, reason: 'success' };
@@ -175,7 +167,7 @@ export class Aimd {
 
   #cut(nowMs: number, reason: 'rejected' | 'first_content'): AimdDecision {
     const from = this.#limit;
-    this.#set(Math.max(this.#min, Math.floor(from * this.#decrease)), nowMs);
+    this.#set(Math.max(this.#rules.min, Math.floor(from * this.#rules.decrease)), nowMs);
     this.#cuts++;
     this.#firstContents = 0;
     return this.#limit === from ? kept('at_min') : { kind: 'changed', from, to: this.#limit, reason };
@@ -193,7 +185,7 @@ export class Aimd {
     this.#firstContents++;
     const weight = Math.max(SMOOTHING, 1 / this.#firstContents);
     this.#firstContentMs += weight * (firstContentMs - this.#firstContentMs);
-    return this.#firstContents >= BELIEVED_FROM && this.#firstContentMs > this.#maxFirstContentMs;
+    return this.#firstContents >= BELIEVED_FROM && this.#firstContentMs > this.#rules.maxFirstContentMs;
   }
 
   /** Useful work in flight, on average. `Infinity` where no time has passed to measure it in. */
@@ -215,4 +207,28 @@ function fraction(option: string, value: number): number {
 function atLeastOne(option: string, value: number): number {
   if (typeof value === 'number' && value >= 1) return value;
   throw invalidOption(option, '1 or more, or Infinity', value);
+}
+
+type CheckedAimdOptions = { readonly [K in keyof AimdOptions]-?: number };
+
+function checked(options: AimdOptions): CheckedAimdOptions {
+  const defaults = AIMD_DEFAULTS;
+  const { initial } = options;
+  const min = wholeNumber('min', options.min ?? Math.min(defaults.min, initial ?? Infinity, options.max ?? Infinity));
+  const max = wholeNumber('max', options.max ?? Math.max(defaults.max, initial ?? 0, min));
+  if (max < min) throw invalidOption('max', `at least min (${min})`, max);
+  return {
+    initial: between('initial', initial ?? Math.min(max, Math.max(min, defaults.initial)), { min, max }),
+    min,
+    max,
+    decrease: fraction('decrease', options.decrease ?? defaults.decrease),
+    growEveryMs: zeroOrMore('growEveryMs', options.growEveryMs ?? defaults.growEveryMs),
+    maxOverMeasured: atLeastOne('maxOverMeasured', options.maxOverMeasured ?? defaults.maxOverMeasured),
+    maxFirstContentMs: positiveOrInfinity('maxFirstContentMs', options.maxFirstContentMs ?? defaults.maxFirstContentMs),
+  };
+}
+
+function between(option: string, value: number, { min, max }: { readonly min: number; readonly max: number }): number {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw invalidOption(option, `a whole number from ${min} to ${max}`, value);
 }

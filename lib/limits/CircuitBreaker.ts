@@ -52,9 +52,9 @@ export type BreakerDecision =
  * - A verdict that is neither success nor a failure that counts gives the place back and changes nothing else.
  */
 export class CircuitBreaker {
-  readonly #options: CheckedBreakerOptions;
+  #options: CheckedBreakerOptions;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #window: SlidingSums;
+  #window: SlidingSums;
   /** Probes without content, the oldest first. */
   readonly #probes = new Set<BreakerTicket>();
   #state: BreakerState = 'closed';
@@ -76,6 +76,18 @@ export class CircuitBreaker {
     this.#options = checkBreakerOptions(options);
     this.#clock = clock;
     this.#window = new SlidingSums(this.#options.windowMs);
+  }
+
+  /** Takes other rules, from the next event on. What it has seen, its state and how long it stays open are kept. */
+  reload(options: CircuitBreakerOptions): void {
+    const next = checkBreakerOptions(options);
+    if (next.windowMs !== this.#options.windowMs) {
+      const nowMs = this.#clock.now();
+      const window = new SlidingSums(next.windowMs);
+      window.add(nowMs, this.#window.first(nowMs), this.#window.second(nowMs));
+      this.#window = window;
+    }
+    this.#options = next;
   }
 
   /** Asks for leave to try once. */
@@ -148,6 +160,14 @@ export class CircuitBreaker {
       calls: this.#window.first(nowMs),
       failures: this.#window.second(nowMs),
     };
+  }
+
+  /** Whether it is as it was when new, so that a new one can take its place. */
+  get atRest(): boolean {
+    const nowMs = this.#clock.now();
+    const { state, calls, consecutiveFailures } = this.snapshot();
+    const stable = state === 'closed' && nowMs - this.#closedAtMs >= this.#options.windowMs;
+    return stable && calls === 0 && consecutiveFailures === 0 && this.#inFlight === 0;
   }
 
   #pass(nowMs: number, changes: BreakerChange[]): void {

@@ -54,8 +54,8 @@ export interface ExpiredTurn {
  * constant time, but for the bound on the wait, which takes O(log n) of all that wait with one.
  */
 export class ConversationLanes {
-  readonly #maxWaiting: number;
-  readonly #maxWaitMs: number;
+  #maxWaiting = 0;
+  #maxWaitMs = 0;
   readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
   readonly #expiries = new Heap<Turn>(
@@ -67,10 +67,19 @@ export class ConversationLanes {
 
   /** @throws SluiceError `invalid_option` if an option is not 0 or more. */
   constructor(options: ConversationLanesOptions, clock: Clock) {
-    const { maxWaiting, maxWaitMs } = CONVERSATION_LANES_DEFAULTS;
-    this.#maxWaiting = zeroOrInfinity('maxWaiting', options.maxWaiting ?? maxWaiting);
-    this.#maxWaitMs = zeroOrInfinity('maxWaitMs', options.maxWaitMs ?? maxWaitMs);
     this.#clock = clock;
+    this.reload(options);
+  }
+
+  /**
+   * Takes other bounds, for turns to come: those that run or wait stay, under the bounds that they came under.
+   * @throws SluiceError `invalid_option` if an option is not 0 or more; then nothing has changed.
+   */
+  reload(options: ConversationLanesOptions): void {
+    const { maxWaiting, maxWaitMs } = CONVERSATION_LANES_DEFAULTS;
+    const most = zeroOrInfinity('maxWaiting', options.maxWaiting ?? maxWaiting);
+    this.#maxWaitMs = zeroOrInfinity('maxWaitMs', options.maxWaitMs ?? maxWaitMs);
+    this.#maxWaiting = most;
   }
 
   /** Conversations with a turn running or waiting. */

@@ -13,7 +13,9 @@ export interface CooldownOptions {
   readonly rampMs?: number | undefined;
 }
 
-export const COOLDOWN_DEFAULTS: { readonly [option in keyof CooldownOptions]-?: number } = {
+type CheckedCooldownOptions = { readonly [option in keyof CooldownOptions]-?: number };
+
+export const COOLDOWN_DEFAULTS: CheckedCooldownOptions = {
   unhintedMs: 1000,
   jitter: 0.1,
   trialMs: 2000,
@@ -33,7 +35,7 @@ type Phase = 'idle' | 'paused' | 'trial' | 'ramp';
  * Invariant: nobody goes before the latest wait that was asked for is over; randomness only adds.
  */
 export class Cooldown {
-  readonly #options: { readonly [option in keyof CooldownOptions]-?: number };
+  #options: CheckedCooldownOptions;
   readonly #random: () => number;
   #phase: Phase = 'idle';
   /** The latest end that was asked for; what was added to it is in `#opensAtMs`. */
@@ -46,21 +48,18 @@ export class Cooldown {
 
   /** @throws SluiceError `invalid_option` if an option is not as described. */
   constructor(options: CooldownOptions, random: () => number) {
-    const {
-      unhintedMs = COOLDOWN_DEFAULTS.unhintedMs,
-      jitter = COOLDOWN_DEFAULTS.jitter,
-      trialMs = COOLDOWN_DEFAULTS.trialMs,
-      staggerMs = COOLDOWN_DEFAULTS.staggerMs,
-      rampMs = COOLDOWN_DEFAULTS.rampMs,
-    } = options;
-    this.#options = {
-      unhintedMs: zeroOrMore('cooldown.unhintedMs', unhintedMs),
-      jitter: zeroOrMore('cooldown.jitter', jitter),
-      trialMs: zeroOrMore('cooldown.trialMs', trialMs),
-      staggerMs: zeroOrMore('cooldown.staggerMs', staggerMs),
-      rampMs: zeroOrMore('cooldown.rampMs', rampMs),
-    };
+    this.#options = checked(options);
     this.#random = random;
+  }
+
+  /** Takes other rules. A pause that has begun, and a ramp, end when they would have. */
+  reload(options: CooldownOptions): void {
+    this.#options = checked(options);
+  }
+
+  /** Whether no pause, and nothing that follows one, is under way. As of the last {@link waitMs}. */
+  get idle(): boolean {
+    return this.#phase === 'idle';
   }
 
   /** Whole milliseconds until the next one may go; 0 if it may now. */
@@ -134,4 +133,21 @@ export class Cooldown {
     const left = Math.max(0, this.#rampEndsMs - nowMs) / rampMs;
     return left * staggerMs * (1 + this.#random());
   }
+}
+
+function checked(options: CooldownOptions): CheckedCooldownOptions {
+  const {
+    unhintedMs = COOLDOWN_DEFAULTS.unhintedMs,
+    jitter = COOLDOWN_DEFAULTS.jitter,
+    trialMs = COOLDOWN_DEFAULTS.trialMs,
+    staggerMs = COOLDOWN_DEFAULTS.staggerMs,
+    rampMs = COOLDOWN_DEFAULTS.rampMs,
+  } = options;
+  return {
+    unhintedMs: zeroOrMore('cooldown.unhintedMs', unhintedMs),
+    jitter: zeroOrMore('cooldown.jitter', jitter),
+    trialMs: zeroOrMore('cooldown.trialMs', trialMs),
+    staggerMs: zeroOrMore('cooldown.staggerMs', staggerMs),
+    rampMs: zeroOrMore('cooldown.rampMs', rampMs),
+  };
 }

@@ -96,6 +96,11 @@ export class FairQueue<T extends FairWaiter> {
     return this.#all.peekLast();
   }
 
+  /** In the order in which they joined. */
+  waiters(): Iterable<T> {
+    return this.#places.keys();
+  }
+
   has(waiter: T): boolean {
     return this.#places.has(waiter);
   }
@@ -185,6 +190,16 @@ export class FairQueue<T extends FairWaiter> {
     // Who could not go for a reason of its own has saved up nothing.
     share.tag = Math.max(share.tag, this.#present);
     this.#placeAll(share);
+  }
+
+  /** Takes over weights that waiters have by now. */
+  reweigh(): void {
+    for (const share of this.#shares.values()) {
+      const [flow] = share.flows.values();
+      const weight = flow?.line.peek()?.weight ?? share.weight;
+      if (share.waiting > 0) this.#weights += weight - share.weight;
+      share.weight = weight;
+    }
   }
 
   /** Where its tenant would be after a grant to `waiter`: who is behind another there may go first without taking its share. */

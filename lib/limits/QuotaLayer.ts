@@ -38,75 +38,93 @@ export interface LayerCharge {
 /** A named layer of a quota: a bucket of requests, a bucket of tokens, or both. Pure: times are passed in. */
 export class QuotaLayer {
   readonly name: string;
-  readonly requests: MinuteBucket | undefined;
-  readonly tokens: MinuteBucket | undefined;
+  #requests: MinuteBucket | undefined;
+  #tokens: MinuteBucket | undefined;
   /** Tokens reserved by attempts that have not ended. */
-  #reservedTokens = 0;
+  #reserved = { tokens: 0 };
 
   /** @throws SluiceError `invalid_option` if an option is not as described, naming it with its layer. */
   constructor(name: string, options: LayerOptions, arrivalMarginMs: number, nowMs: number) {
     const { requests, tokens } = checkedRates(name, options);
     this.name = name;
-    this.requests = requests && new MinuteBucket(requests, 1, arrivalMarginMs, nowMs);
-    this.tokens = tokens && new MinuteBucket(tokens, tokens.burst, arrivalMarginMs, nowMs);
+    this.#requests = requests && new MinuteBucket(requests, 1, arrivalMarginMs, nowMs);
+    this.#tokens = tokens && new MinuteBucket(tokens, tokens.burst, arrivalMarginMs, nowMs);
+  }
+
+  get requests(): MinuteBucket | undefined {
+    return this.#requests;
+  }
+
+  get tokens(): MinuteBucket | undefined {
+    return this.#tokens;
+  }
+
+  /**
+   * Takes the place of `previous`, at its own rates: goes on with the buckets that both have, so that what attempts have
+   * taken of the other is corrected and given back here as well.
+   */
+  succeed(nowMs: number, previous: QuotaLayer): void {
+    this.#requests = succeeded(nowMs, this.#requests, previous.#requests);
+    this.#tokens = succeeded(nowMs, this.#tokens, previous.#tokens);
+    this.#reserved = previous.#reserved;
   }
 
   /** Whole milliseconds until the layer has room for `cost`. */
   waitMs(nowMs: number, cost: LayerCost): number {
-    return Math.max(this.requests?.waitMs(nowMs, cost.requests) ?? 0, this.tokens?.waitMs(nowMs, cost.tokens) ?? 0);
+    return Math.max(this.#requests?.waitMs(nowMs, cost.requests) ?? 0, this.#tokens?.waitMs(nowMs, cost.tokens) ?? 0);
   }
 
   /** At least this long until there is room for `cost` behind `ahead`. `refundable`: reserved tokens may come back. */
   waitBehindMs(nowMs: number, ahead: LayerCost, cost: LayerCost, refundable: boolean): number {
-    const credit = refundable ? this.#reservedTokens : 0;
+    const credit = refundable ? this.#reserved.tokens : 0;
     return Math.max(
-      this.requests?.waitBehindMs(nowMs, ahead.requests, cost.requests) ?? 0,
-      this.tokens?.waitBehindMs(nowMs, refundable ? 0 : ahead.tokens, cost.tokens, credit) ?? 0,
+      this.#requests?.waitBehindMs(nowMs, ahead.requests, cost.requests) ?? 0,
+      this.#tokens?.waitBehindMs(nowMs, refundable ? 0 : ahead.tokens, cost.tokens, credit) ?? 0,
     );
   }
 
   charge(nowMs: number, cost: LayerCost): LayerCharge {
-    this.#reservedTokens += cost.tokens;
+    this.#reserved.tokens += cost.tokens;
     const marks = {
-      requests: this.requests?.charge(nowMs, cost.requests) ?? 0,
-      tokens: this.tokens?.charge(nowMs, cost.tokens) ?? 0,
+      requests: this.#requests?.charge(nowMs, cost.requests) ?? 0,
+      tokens: this.#tokens?.charge(nowMs, cost.tokens) ?? 0,
     };
     return { marks, requests: cost.requests, tokens: cost.tokens, sent: undefined };
   }
 
   dispatch(nowMs: number, charge: LayerCharge): void {
     charge.sent = {
-      requests: this.requests?.dispatch(nowMs, charge.requests),
-      tokens: this.tokens?.dispatch(nowMs, charge.tokens),
+      requests: this.#requests?.dispatch(nowMs, charge.requests),
+      tokens: this.#tokens?.dispatch(nowMs, charge.tokens),
     };
   }
 
   /** What the attempt took begins to come back from now, rather than from when it was charged. */
   postpone(nowMs: number, charge: LayerCharge): void {
     const { marks } = charge;
-    marks.requests = this.requests?.postpone(nowMs, charge.requests, marks.requests) ?? 0;
-    marks.tokens = this.tokens?.postpone(nowMs, charge.tokens, marks.tokens) ?? 0;
+    marks.requests = this.#requests?.postpone(nowMs, charge.requests, marks.requests) ?? 0;
+    marks.tokens = this.#tokens?.postpone(nowMs, charge.tokens, marks.tokens) ?? 0;
   }
 
   /** The attempt took `tokens` more, or fewer if below 0, than was charged so far. */
   correct(nowMs: number, charge: LayerCharge, tokens: number): void {
-    if (tokens >= 0) this.tokens?.chargeMore(nowMs, tokens);
-    else this.tokens?.giveBack(nowMs, -tokens, charge.marks.tokens, charge.sent !== undefined);
+    if (tokens >= 0) this.#tokens?.chargeMore(nowMs, tokens);
+    else this.#tokens?.giveBack(nowMs, -tokens, charge.marks.tokens, charge.sent !== undefined);
     charge.tokens += tokens;
-    this.#reservedTokens += tokens;
+    this.#reserved.tokens += tokens;
   }
 
   /** The attempt has ended; gives back what `refund` names. */
   end(nowMs: number, charge: LayerCharge, refund: LayerCost): void {
     const dispatched = charge.sent !== undefined;
-    this.requests?.giveBack(nowMs, refund.requests, charge.marks.requests, dispatched);
-    this.tokens?.giveBack(nowMs, refund.tokens, charge.marks.tokens, dispatched);
-    this.#reservedTokens -= charge.tokens;
+    this.#requests?.giveBack(nowMs, refund.requests, charge.marks.requests, dispatched);
+    this.#tokens?.giveBack(nowMs, refund.tokens, charge.marks.tokens, dispatched);
+    this.#reserved.tokens -= charge.tokens;
   }
 
   report(nowMs: number, hints: RateLimitHints, charge: LayerCharge | undefined): void {
-    if (hints.requests) this.requests?.report(nowMs, hints.requests, charge?.sent?.requests);
-    if (hints.tokens) this.tokens?.report(nowMs, hints.tokens, charge?.sent?.tokens);
+    if (hints.requests) this.#requests?.report(nowMs, hints.requests, charge?.sent?.requests);
+    if (hints.tokens) this.#tokens?.report(nowMs, hints.tokens, charge?.sent?.tokens);
   }
 
   /**
@@ -115,21 +133,21 @@ export class QuotaLayer {
    */
   setRate(nowMs: number, options: LayerOptions): void {
     const { requests, tokens } = checkedRates(this.name, options);
-    if (requests) existing(this.name, 'requestsPerMinute', this.requests);
-    if (tokens) existing(this.name, 'tokensPerMinute', this.tokens);
-    if (requests) this.requests?.setRate(nowMs, requests);
-    if (tokens) this.tokens?.setRate(nowMs, tokens);
+    if (requests) existing(this.name, 'requestsPerMinute', this.#requests);
+    if (tokens) existing(this.name, 'tokensPerMinute', this.#tokens);
+    if (requests) this.#requests?.setRate(nowMs, requests);
+    if (tokens) this.#tokens?.setRate(nowMs, tokens);
   }
 
   /** Whether the layer is as it was when new, so that a new one can take its place. */
   atRest(nowMs: number): boolean {
-    return [this.requests, this.tokens].every((bucket) => !bucket || bucket.level(nowMs) >= bucket.burst);
+    return [this.#requests, this.#tokens].every((bucket) => !bucket || bucket.level(nowMs) >= bucket.burst);
   }
 
   snapshot(nowMs: number): LayerSnapshot {
     const shown = (bucket: MinuteBucket | undefined): LayerSnapshot['requests'] =>
       bucket && { level: bucket.level(nowMs), burst: bucket.burst, perMinute: bucket.perMinute };
-    return { layer: this.name, requests: shown(this.requests), tokens: shown(this.tokens) };
+    return { layer: this.name, requests: shown(this.#requests), tokens: shown(this.#tokens) };
   }
 }
 
@@ -163,4 +181,15 @@ function rate(
 function existing(layer: string, option: string, bucket: MinuteBucket | undefined): void {
   // A bucket that appears later would not know what is in flight.
   if (bucket === undefined) positive(`${layer}.${option} at creation`, NaN);
+}
+
+function succeeded(
+  nowMs: number,
+  bucket: MinuteBucket | undefined,
+  previous: MinuteBucket | undefined,
+): MinuteBucket | undefined {
+  if (bucket === undefined || previous === undefined) return bucket;
+  const { perMinute, burst } = bucket;
+  if (perMinute !== previous.perMinute || burst !== previous.burst) previous.setRate(nowMs, { perMinute, burst });
+  return previous;
 }

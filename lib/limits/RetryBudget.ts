@@ -38,20 +38,34 @@ const SLICES = 10;
  * Source: Finagle's `RetryBudget` (https://twitter.github.io/finagle/guide/Clients.html#retries), weighted by tokens.
  */
 export class RetryBudget implements RetryBudgetPort {
-  readonly #ratio: number;
-  readonly #floorRetries: number;
-  readonly #sliceMs: number;
+  #ratio = 0;
+  #floorRetries = 0;
+  #sliceMs = Infinity;
   readonly #clock: Pick<Clock, 'now'>;
   #slices: Slice[] = [];
 
   /** @throws SluiceError `invalid_option` if an option is out of range. */
   constructor(options: RetryBudgetOptions, clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+    this.reload(options);
+  }
+
+  /**
+   * Takes other rules. What was earned and spent within the window still counts, up to a window from now.
+   * @throws SluiceError `invalid_option` if an option is out of range; then nothing has changed.
+   */
+  reload(options: RetryBudgetOptions): void {
     const windowMs = positive('windowMs', options.windowMs ?? RETRY_BUDGET_DEFAULTS.windowMs);
     const minPerSecond = zeroOrMore('minPerSecond', options.minPerSecond ?? RETRY_BUDGET_DEFAULTS.minPerSecond);
     this.#ratio = ratio('ratio', options.ratio ?? RETRY_BUDGET_DEFAULTS.ratio);
     this.#floorRetries = (minPerSecond * windowMs) / 1000;
-    this.#sliceMs = windowMs / SLICES;
-    this.#clock = clock;
+    const sliceMs = windowMs / SLICES;
+    if (sliceMs === this.#sliceMs) return;
+    if (this.#slices.length > 0) this.#current();
+    const { earned, spent, floor } = this.#sums();
+    this.#sliceMs = sliceMs;
+    this.#slices = [];
+    if (earned + spent + floor > 0) Object.assign(this.#current(), { earned, spent, floor });
   }
 
   /**
@@ -69,18 +83,22 @@ export class RetryBudget implements RetryBudgetPort {
   withdraw(tokens: number): boolean {
     const cost = weight(tokens);
     const slice = this.#current();
-    let earned = 0;
-    let spent = 0;
-    let floor = 0;
-    for (const part of this.#slices) {
-      earned += part.earned;
-      spent += part.spent;
-      floor += part.floor;
-    }
+    const { earned, spent, floor } = this.#sums();
     if (spent + cost <= earned * this.#ratio) slice.spent += cost;
     else if (floor + 1 <= this.#floorRetries) slice.floor++;
     else return false;
     return true;
+  }
+
+  /** Of the slices that there are; `#current` lets go of those that are too old. */
+  #sums(): Omit<Slice, 'number'> {
+    const sums = { earned: 0, spent: 0, floor: 0 };
+    for (const { earned, spent, floor } of this.#slices) {
+      sums.earned += earned;
+      sums.spent += spent;
+      sums.floor += floor;
+    }
+    return sums;
   }
 
   #current(): Slice {

@@ -18,6 +18,19 @@ export interface LocalAdmission extends AdmissionPort {
   /** Tenants that something is remembered of. */
   readonly remembered: number;
   /**
+   * Takes other options, and goes on from where everything is. Those who wait keep their places; the new limits hold for
+   * them at once, and who has room by them goes in the same tick. What is in flight is given back as if it had been granted
+   * under the new ones.
+   *
+   * Kept: levels of buckets as far as they fit, and their debts; cooldowns; breakers; adaptive limits, brought between their
+   * new bounds; what was learned of a rate, where the rates that are configured for that deployment are the same. A deployment is
+   * the same one if its client and its name there are. Who waits under a priority that is gone gets the same place in the
+   * new order, or the last.
+   *
+   * @throws SluiceError `invalid_option`; then nothing has changed.
+   */
+  reload(options: AdmissionOptions): void;
+  /**
    * Leaves a deployment alone for so long, in milliseconds: its account has run out. A `quota_exhausted` failure does that
    * by itself.
    * @throws SluiceError `invalid_option` if the model has no deployment of that name
@@ -70,6 +83,10 @@ export function createAdmission(
       return machine.tenants.size;
     },
     snapshot: () => snapshotOf(machine, runtime.clock.now()),
+    reload(next) {
+      machine.reload(next);
+      desk.serve();
+    },
     exhausted(model, deployment, forMs) {
       const { targets } = machine.poolOf(model);
       const names = targets.map(({ name }) => name);
@@ -97,7 +114,7 @@ function snapshotOf(machine: Admission, nowMs: number): AdmissionSnapshot {
 }
 
 function deploymentOf(target: AdmissionTarget, nowMs: number): DeploymentSnapshot {
-  const { name, client, model, inFlight, limit, breaker, cooldown, layers, learned } = target;
+  const { name, client, model, inFlight, limit, breaker, cooldown } = target;
   return {
     name,
     client,
@@ -107,6 +124,6 @@ function deploymentOf(target: AdmissionTarget, nowMs: number): DeploymentSnapsho
     cooldownMs: cooldown.certainMs(nowMs),
     unavailableMs: target.unavailableMs(nowMs),
     breaker: breaker.snapshot(),
-    layers: layers.map((layer) => (layer === learned.layer ? learned.snapshot(nowMs) : layer.snapshot(nowMs))),
+    layers: target.snapshotLayers(nowMs),
   };
 }

@@ -8,6 +8,15 @@ import { ConversationLanes } from '../limits/ConversationLanes.ts';
 import type { ConversationLanesOptions, LaneRefusal } from '../limits/ConversationLanes.ts';
 import type { Turn } from '../limits/Lane.ts';
 
+/** The lanes of this process. */
+export interface LocalLanes extends LanesPort {
+  /**
+   * Takes other bounds, for turns to come: those that run or wait stay, under the bounds that they came under.
+   * @throws SluiceError `invalid_option` if an option is not 0 or more; then nothing has changed.
+   */
+  reload(options: ConversationLanesOptions): void;
+}
+
 /**
  * Lanes of this process: in each conversation one turn runs at a time, in the order in which they were subscribed to,
  * and conversations do not wait for each other. Give it to {@link inConversation}.
@@ -31,11 +40,11 @@ import type { Turn } from '../limits/Lane.ts';
  * of('first').pipe(inConversation(lanes, 'c-17')).subscribe(console.log);
  * ```
  */
-export function createLanes(options: ConversationLanesOptions = {}, runtime: Runtime = systemRuntime): LanesPort {
-  return new LocalLanes(options, runtime);
+export function createLanes(options: ConversationLanesOptions = {}, runtime: Runtime = systemRuntime): LocalLanes {
+  return new LanesDesk(options, runtime);
 }
 
-class LocalLanes implements LanesPort {
+class LanesDesk implements LocalLanes {
   readonly #runtime: Runtime;
   readonly #lanes: ConversationLanes;
   readonly #entries = new Map<Turn, Entry>();
@@ -52,6 +61,10 @@ class LocalLanes implements LanesPort {
   acquire(request: LaneRequest): Observable<LanePlace> {
     // Hand-written: the place in line must be taken in the tick of the subscription and belongs to the receiver once emitted.
     return new Observable<LanePlace>((subscriber) => this.#enter(request, subscriber));
+  }
+
+  reload(options: ConversationLanesOptions): void {
+    this.#lanes.reload(options);
   }
 
   snapshot(): LanesSnapshot {

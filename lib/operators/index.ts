@@ -139,6 +139,7 @@ export { createConcurrencyLimits } from './createConcurrencyLimit.ts';
 export type { AdjustableConcurrency } from './createConcurrencyLimit.ts';
 export type { CreateConcurrencyLimitOptions } from './createConcurrencyLimit.ts';
 export { createLanes } from './createLanes.ts';
+export type { LocalLanes } from './createLanes.ts';
 export { createQuota } from './createQuota.ts';
 export type { LocalQuota } from './createQuota.ts';
 export type { QuotaOptions } from './createQuota.ts';

@@ -110,30 +110,6 @@ describe('createSluice and what it shares', () => {
     expect(main.models().filter((model) => model === 'a')).to.have.length(2);
   });
 
-  it('lends waiters no more than the policy they came under, and keeps them over a reload', () => {
-    start({ quota: { account: { requestsPerMinute: 60, burstRequests: 1 } } });
-    const calls = [ask(), ask(), ask()];
-    sluice.reload({ quota: { account: { requestsPerMinute: 6_000, burstRequests: 1 } } });
-    const later = ask();
-    runtime.advance(300);
-    expect(later.done).to.equal(true);
-    expect(calls[2]?.done).to.equal(false);
-    runtime.run();
-    expect(calls.every(({ done }) => done)).to.equal(true);
-  });
-
-  it('does not begin limits anew on a reload that leaves them as they are', () => {
-    const quota = { account: { requestsPerMinute: 60, burstRequests: 1 } };
-    start({ quota });
-    ask();
-    sluice.reload({ quota, deadlineMs: 30_000 });
-    ask();
-    runtime.advance(500);
-    expect(main.seen).to.have.length(1);
-    runtime.run();
-    expect(main.seen).to.have.length(2);
-  });
-
   it('gives up everything when a call is left while it waits', () => {
     start({ maxInFlight: 1 }, () => ({ hangs: true }));
     const running = ask({ conversation: 'c' });

@@ -34,6 +34,23 @@ describe('ConversationLanes', () => {
     expect(enter('a')).to.include({ kind: 'started' });
   });
 
+  it('takes other bounds for turns to come, and leaves those that wait', () => {
+    const { lanes, at, enter, turn } = bench({ maxWaiting: 2, maxWaitMs: 1000 });
+    const first = turn('a');
+    const [second, third] = [turn('a'), turn('a')];
+    lanes.reload({ maxWaiting: 1, maxWaitMs: 100 });
+    expect(enter('a')).to.include({ kind: 'refused' });
+    turn('b');
+    const short = turn('b');
+    at(100);
+    expect(lanes.expire().map((expired) => expired.turn)).to.deep.equal([short]);
+    lanes.reload({ maxWaiting: 3 });
+    expect(enter('a')).to.include({ kind: 'waiting', position: 3 });
+    expect(lanes.leave(first)).to.equal(second);
+    expect(third.state).to.equal('waiting');
+    expect(() => lanes.reload({ maxWaitMs: -1 })).to.throw('maxWaitMs');
+  });
+
   it('makes the next turns wait in line, and starts each as the one before it ends', () => {
     const { lanes, enter, turn } = bench();
     const first = turn('a');

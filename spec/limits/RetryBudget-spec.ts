@@ -21,6 +21,38 @@ describe('RetryBudget', () => {
     expect(allowed(budget)).to.equal(20 + 10);
   });
 
+  it('goes on from what was earned and spent when its rules change', () => {
+    const { budget, clock } = budgetOf({ ratio: 0.5, minPerSecond: 0 });
+    for (let n = 0; n < 100; n++) budget.deposit(1);
+    for (let n = 0; n < 30; n++) budget.withdraw(1);
+    budget.reload({ ratio: 0.4, minPerSecond: 0 });
+    expect(allowed(budget)).to.equal(10);
+    budget.reload({ ratio: 0.5, minPerSecond: 0.1, windowMs: 20_000 });
+    expect(allowed(budget)).to.equal(12);
+    clock.nowMs = 15_000;
+    expect(allowed(budget)).to.equal(0);
+    budget.reload({ ratio: 0.5, minPerSecond: 0, windowMs: 1000 });
+    clock.nowMs = 17_000;
+    expect(allowed(budget)).to.equal(0);
+    budget.deposit(100);
+    expect(allowed(budget)).to.equal(50);
+  });
+
+  it('forgets over a change of the window what was too old before it', () => {
+    const { budget, clock } = budgetOf({ ratio: 0.5, minPerSecond: 0 });
+    budget.deposit(100);
+    clock.nowMs = 11_000;
+    budget.reload({ ratio: 0.5, minPerSecond: 0, windowMs: 60_000 });
+    expect(allowed(budget)).to.equal(0);
+  });
+
+  it('changes nothing where a rule is wrong', () => {
+    const { budget } = budgetOf({ ratio: 0.5, minPerSecond: 0 });
+    expect(thrown(() => budget.reload({ ratio: 2, windowMs: 1 }))?.code).to.equal('invalid_option');
+    budget.deposit(100);
+    expect(allowed(budget)).to.equal(50);
+  });
+
   it('follows the ratio', () => {
     const { budget } = budgetOf({ ratio: 0.5, minPerSecond: 0 });
     for (let n = 0; n < 100; n++) budget.deposit(1);

@@ -35,6 +35,23 @@ describe('createAdmission', () => {
     expect(runtime.pending).to.equal(0);
   });
 
+  it('takes other options in place: who has room by them goes in the same tick, and the one timer follows', () => {
+    const runtime = virtualRuntime();
+    const admission = createAdmission({ quota: { account: { requestsPerMinute: 1, maxWaitMs: Infinity } } }, runtime);
+    callNow(admission, runtime);
+    const waiting = [callNow(admission, runtime), callNow(admission, runtime)];
+    runtime.advance(1000);
+    admission.reload({ quota: { account: { requestsPerMinute: 60, maxWaitMs: Infinity } } });
+    expect(waiting.map(({ startedAtMs }) => startedAtMs)).to.deep.equal([undefined, undefined]);
+    runtime.advance(1000);
+    expect(waiting[0]?.startedAtMs).to.be.within(1900, 2000);
+    expect(waiting[1]?.startedAtMs).to.equal(undefined);
+    admission.reload({});
+    expect(waiting[1]?.startedAtMs).to.equal(2000);
+    expect(runtime.pending).to.equal(0);
+    expect(() => admission.reload({ maxInFlight: 0 })).to.throw('maxInFlight');
+  });
+
   it('takes nothing of the quota while it waits for a slot', () => {
     const runtime = virtualRuntime();
     const admission = createAdmission(

@@ -1,0 +1,55 @@
+import { oneOf } from '../core/checks.ts';
+import type { Level } from './AdmissionOptions.ts';
+
+/** The priorities, the most urgent first, and what each of them has in flight. */
+export class AdmissionLevels {
+  #levels: readonly Level[];
+  #inFlight: number[];
+
+  constructor(levels: readonly Level[]) {
+    this.#levels = levels;
+    this.#inFlight = levels.map(() => 0);
+  }
+
+  get size(): number {
+    return this.#levels.length;
+  }
+
+  /** In flight of each, in their order. */
+  get inFlight(): readonly number[] {
+    return this.#inFlight;
+  }
+
+  /** Where the priority stands; one that is not named is the most urgent. @throws SluiceError `invalid_option` */
+  indexOf(priority: string | undefined): number {
+    if (priority === undefined) return 0;
+    const names = this.#levels.map(({ name }) => name);
+    return names.indexOf(oneOf('priority', priority, names));
+  }
+
+  full(level: number): boolean {
+    return (this.#inFlight[level] ?? 0) >= (this.#levels[level]?.maxInFlight ?? Infinity);
+  }
+
+  /** Changes what a priority has in flight. */
+  move(level: number, inFlight: number): void {
+    this.#inFlight[level] = (this.#inFlight[level] ?? 0) + inFlight;
+  }
+
+  /**
+   * Takes other priorities. Returns where each of those that there were stands now: the same name, or, where that is gone,
+   * the same place or the last one, so that none becomes more urgent than it was.
+   */
+  reload(levels: readonly Level[]): readonly number[] {
+    const names = levels.map(({ name }) => name);
+    const moved = this.#levels.map(({ name }, place) => {
+      const found = names.indexOf(name);
+      return found >= 0 ? found : Math.min(place, names.length - 1);
+    });
+    const inFlight = this.#inFlight;
+    this.#levels = levels;
+    this.#inFlight = levels.map(() => 0);
+    moved.forEach((level, before) => this.move(level, inFlight[before] ?? 0));
+    return moved;
+  }
+}
