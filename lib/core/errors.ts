@@ -70,6 +70,11 @@ const LOCAL_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'closed',
 ]);
 
+/** Whether we declined, or the caller ended it, rather than a provider failed. */
+export function isLocalCode(code: ErrorCode): code is LocalErrorCode {
+  return LOCAL_CODES.has(code);
+}
+
 /** Where a call stood when it was refused or cut. */
 export type CallStage =
   'lane' | 'queue' | 'backoff' | 'headers' | 'first_content' | 'streaming' | 'tail' | 'response' | 'entry';
@@ -148,7 +153,7 @@ export class SluiceError extends Error {
   constructor(code: ErrorCode, message: string, fields: SluiceErrorFields = {}) {
     super(message);
     this.code = code;
-    this.source = LOCAL_CODES.has(code) ? 'local' : 'upstream';
+    this.source = isLocalCode(code) ? 'local' : 'upstream';
     this.retryable = fields.retryable ?? MENDED_BY_RETRY.has(code);
     this.retryAfterMs = fields.retryAfterMs;
     this.status = fields.status;

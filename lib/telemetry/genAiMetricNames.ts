@@ -1,6 +1,9 @@
 import { DURATION_BUCKETS, ERROR_ATTRIBUTE, MODEL_ATTRIBUTE } from './metricNames.ts';
 import type { MetricShape } from './metricNames.ts';
 
+/** Which names the GenAI metrics have. */
+export type MetricSemconv = 'v1.41' | 'latest';
+
 export const OPERATION_ATTRIBUTE = 'gen_ai.operation.name';
 export const PROVIDER_ATTRIBUTE = 'gen_ai.provider.name';
 export const RESPONSE_MODEL_ATTRIBUTE = 'gen_ai.response.model';

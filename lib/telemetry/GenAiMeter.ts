@@ -1,0 +1,64 @@
+import type { CallStart } from '../core/CallObserver.ts';
+import type { BoundedNames } from './BoundedNames.ts';
+import type { CallTally, EventOf } from './CallTally.ts';
+import type { GenAiBook, GenAiOperation } from './GenAiBook.ts';
+import type { OutcomeName } from './outcomeName.ts';
+
+/** Turns what is known of a call, as it ends, into the GenAI metrics. */
+export class GenAiMeter {
+  readonly #book: GenAiBook;
+  readonly #models: BoundedNames;
+  readonly #responseModels: BoundedNames;
+  readonly #providerOf: (start: CallStart) => string;
+
+  constructor(
+    book: GenAiBook,
+    models: BoundedNames,
+    responseModels: BoundedNames,
+    providerOf: (start: CallStart) => string,
+  ) {
+    this.#book = book;
+    this.#models = models;
+    this.#responseModels = responseModels;
+    this.#providerOf = providerOf;
+  }
+
+  attemptEnded(start: CallStart, { model, usage, responseModel }: EventOf<'attempt.ended'>): void {
+    if (start.api !== undefined) this.#book.usage(usage, this.#operation(start, model, responseModel));
+  }
+
+  callEnded(
+    start: CallStart,
+    call: CallTally,
+    event: EventOf<'call.ended'>,
+    outcome: OutcomeName,
+    error: string | undefined,
+  ): void {
+    // What else a client is called for, this library knows no name of.
+    if (start.api === undefined) return;
+    const { last, firstContentAtMs } = call;
+    const operation = this.#operation(start, start.model ?? event.model, last?.responseModel);
+    // The time of one that its caller ended says nothing of the provider.
+    if (outcome !== 'cancelled') this.#book.duration(event.durationMs / 1000, operation, error);
+    if (start.stream && firstContentAtMs !== undefined) {
+      this.#book.timeToFirstChunk((firstContentAtMs - start.atMs) / 1000, operation);
+    }
+    if (outcome !== 'success') return;
+    if (start.stream && last?.outcome === 'success' && last.contentChunks > 1) {
+      this.#book.timePerOutputChunk(last.contentMs / 1000 / (last.contentChunks - 1), operation);
+    }
+    if (call.tokens.length === 0) return this.#book.tokens(0, 0, operation);
+    for (const { model, responseModel, inputTokens, outputTokens } of call.tokens) {
+      this.#book.tokens(inputTokens, outputTokens, this.#operation(start, model, responseModel));
+    }
+  }
+
+  #operation(start: CallStart, model: string | undefined, responseModel: string | undefined): GenAiOperation {
+    return {
+      operation: 'chat',
+      provider: this.#providerOf(start),
+      requestModel: this.#models.of(model),
+      responseModel: this.#responseModels.of(responseModel),
+    };
+  }
+}
