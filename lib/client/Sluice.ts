@@ -17,7 +17,7 @@ export type WithoutRestarts = CallOptions & { readonly restarts?: false | undefi
 
 /**
  * A call with its own transport: gets the SDK client of the model, a signal to pass on, and the model that is asked. The
- * client is a copy for this attempt: its own retries are off, and a `sluice.fetch` in it lets its requests pass.
+ * client is a copy: its own retries are off, and a `sluice.fetch` in it lets its requests pass.
  */
 export type ClientCall<T> = (
   client: OpenAI,

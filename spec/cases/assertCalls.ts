@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { BreakerState } from '../../lib/core/events.ts';
 import type { CallsInput } from '../helpers/cases/callsCase.ts';
+import type { CallsDriver } from '../helpers/cases/CallsDriver.ts';
 import type { CallFacts, CallsWorld } from '../helpers/cases/CallsWorld.ts';
 import type { CallsFacts } from '../helpers/cases/runCalls.ts';
 import type { UpstreamCall } from '../helpers/cases/ScriptedCalls.ts';
@@ -8,6 +9,7 @@ import type { UpstreamCall } from '../helpers/cases/ScriptedCalls.ts';
 type Check = (facts: CallsFacts, expected: never, input: CallsInput) => void;
 
 const worldOf = ({ world }: CallsFacts): CallsWorld => world ?? expect.fail('nothing was constructed');
+const driverOf = (facts: CallsFacts): CallsDriver => worldOf(facts).driver;
 const seenOf = (facts: CallsFacts): readonly UpstreamCall[] => worldOf(facts).upstream.seen;
 
 const callOf = ({ calls }: CallsFacts, id: string): CallFacts =>
@@ -56,10 +58,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   last_call: ({ calls }, expected: string) => expect(calls.at(-1)?.result).to.equal(expected),
   big: (facts, expected: string) => byTime(callOf(facts, 'big'), expected),
   small: (facts, expected: string) => byTime(callOf(facts, 'small'), expected),
-  breaker: (facts, expected: BreakerState) =>
-    expect(worldOf(facts).breakers.of('m1').snapshot().state).to.equal(expected),
-  throttle_paused: (facts, expected: boolean) =>
-    expect(worldOf(facts).quotas.of('m1').snapshot().cooldownMs > 0).to.equal(expected),
+  breaker: (facts, expected: BreakerState) => expect(driverOf(facts).breakerOf('m1')).to.equal(expected),
+  throttle_paused: (facts, expected: boolean) => expect(driverOf(facts).isPaused('m1')).to.equal(expected),
   http_requests: (facts, expected: number) => expect(seenOf(facts)).to.have.length(expected),
   upstream_calls: (facts, expected: number) => expect(seenOf(facts)).to.have.length(expected),
   upstream_calls_in_half_open: (facts, expected: number, input) =>
@@ -74,7 +74,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     const cancelled = seenOf(facts).filter(({ id, aborted }) => aborted && !callOf(facts, id).signal.aborted);
     expect(cancelled).to.have.length(expected);
   },
-  slots_in_use_after: (facts, expected: number) => expect(worldOf(facts).limit.snapshot().inFlight).to.equal(expected),
+  slots_in_use_after: (facts, expected: number) => expect(driverOf(facts).slots().inFlight).to.equal(expected),
   queue_length_at_30ms: ({ queueLengths }, expected: number) => expect(queueLengths.get(30)).to.equal(expected),
   tokens_left: (facts, expected: Readonly<Record<string, number>>) => {
     for (const [model, tokens] of Object.entries(expected)) expect(levelOf(facts, model)).to.be.closeTo(tokens, 0.5);
@@ -86,7 +86,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     expect(waitedMs).to.be.within(0, expected);
   },
   conversation_entries_after: (facts, expected: number) =>
-    expect(worldOf(facts).lanes.snapshot()).to.deep.equal({ conversations: expected, waiting: 0 }),
+    expect(driverOf(facts).lanes()).to.deep.equal({ conversations: expected, waiting: 0 }),
   max_parallel_in_conversation: (facts, expected: number) => {
     const turns = seenOf(facts);
     const parallel = turns.map(
@@ -96,11 +96,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
     );
     expect(Math.max(...parallel)).to.equal(expected);
   },
-  limit_after: (facts, expected: number) => expect(worldOf(facts).limit.snapshot().limit).to.equal(expected),
+  limit_after: (facts, expected: number) => expect(driverOf(facts).slots().limit).to.equal(expected),
   limit_after_range: (facts, [low, high]: readonly [number, number]) =>
-    expect(worldOf(facts).limit.snapshot().limit).to.be.within(low, high),
+    expect(driverOf(facts).slots().limit).to.be.within(low, high),
   limit_never_below: (facts, expected: number) =>
-    expect(Math.min(...worldOf(facts).limits, Infinity)).to.be.at.least(expected),
+    expect(Math.min(...driverOf(facts).limits, Infinity)).to.be.at.least(expected),
   retry_time_ms_min: (facts, expected: number) => expect(Math.min(...retriesOf(facts))).to.be.at.least(expected),
   retry_times_distinct_min: (facts, expected: number) =>
     expect(new Set(retriesOf(facts)).size).to.be.at.least(expected),
@@ -136,7 +136,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 function levelOf(facts: CallsFacts, model: string): number | undefined {
-  return worldOf(facts).quotas.of(model).snapshot().layers[0]?.tokens?.level;
+  return driverOf(facts).tokensLeft(model);
 }
 
 /** `"ok by 50 ms"` */

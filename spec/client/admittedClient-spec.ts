@@ -86,6 +86,18 @@ describe('the client that sluice.call gives', () => {
       choices: [],
     });
     expect(emulator.report().requests).to.equal(0);
+    sinon.restore();
+    await asked((client) => client.embeddings.create({ model: 'm', input: 'x' }));
+    expect(emulator.report().requests).to.equal(1);
+  });
+
+  it('is copied anew only where the original has changed', () => {
+    const openai = new OpenAI({ apiKey: 'key', baseURL: emulator.baseURL });
+    const copy = admittedClient(openai);
+    expect(admittedClient(openai)).to.equal(copy);
+    openai.apiKey = 'another';
+    expect(admittedClient(openai)).to.not.equal(copy);
+    expect(admittedClient(openai)).to.include({ apiKey: 'another', baseURL: emulator.baseURL });
   });
 
   it('is the same where it cannot be copied', () => {

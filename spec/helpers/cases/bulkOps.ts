@@ -84,10 +84,9 @@ export const bulkOps: Readonly<Record<string, Op>> = {
 
   async call_each(world, { conversations = 1 }) {
     const before = await heapInUse();
-    const ask = (n: number): Observable<string> =>
-      fromCall(() => Promise.resolve('ok')).pipe(inConversation(world.lanes, `c${n}`));
-    await lastValueFrom(range(0, conversations).pipe(mergeMap(ask, 100)));
-    await lastValueFrom(range(0, conversations).pipe(concatByConversation((n) => `c${n}`, ask)));
+    const plain = (): Observable<string> => fromCall(() => Promise.resolve('ok'));
+    await lastValueFrom(range(0, conversations).pipe(mergeMap((n) => world.driver.turn(`c${n}`), 100)));
+    await lastValueFrom(range(0, conversations).pipe(concatByConversation((n) => `c${n}`, plain)));
     return { heapGrowthMb: ((await heapInUse()) - before) / MB };
   },
 

@@ -54,6 +54,8 @@ export interface BucketConfig {
 }
 
 export interface CallsConfig extends NeutralPolicy, BucketConfig {
+  /** What is left of the tokens at the start. Default: the burst. */
+  readonly bucket_now?: number;
   readonly concurrency?: number;
   readonly factor?: number;
   readonly breaker?: BreakerConfig;

@@ -5,6 +5,8 @@ import type { CallsInput, Step } from './callsCase.ts';
 import { CallsWorld } from './CallsWorld.ts';
 import type { CallFacts } from './CallsWorld.ts';
 import { bulkOps } from './bulkOps.ts';
+import type { MakeDriver } from './CallsDriver.ts';
+import { handDriver } from './handDriver.ts';
 import { realOps } from './realOps.ts';
 
 /** What came of a case. What only some steps find out is in `found`. */
@@ -21,7 +23,7 @@ export interface CallsFacts {
 }
 
 /** Runs the steps: those with a time at that time, those of one conversation or with a name at once, others in turn. */
-export async function runCalls(input: CallsInput): Promise<CallsFacts> {
+export async function runCalls(input: CallsInput, make: MakeDriver = handDriver): Promise<CallsFacts> {
   const { config = {}, steps } = input;
   const waits: number[] = [];
   const found: Record<string, unknown> = {};
@@ -32,11 +34,9 @@ export async function runCalls(input: CallsInput): Promise<CallsFacts> {
   let listenersMost = 0;
   let world: CallsWorld;
   try {
-    world = new CallsWorld(config);
-    // Ports by key are made when first used.
-    world.breakers.of('m1').snapshot();
+    world = new CallsWorld(input, make);
   } catch (error) {
-    if (!isSluiceError(error) || error.code !== 'invalid_option') throw error;
+    if (!isSluiceError(error) || !['invalid_option', 'invalid_policy'].includes(error.code)) throw error;
     const constructed = 'throws configuration error';
     const none = { calls: [], waits, found, queueLengths, listenersMost: 0, listenersAfter: 0, warnings };
     return { world: undefined, constructed, ...none };
@@ -45,7 +45,7 @@ export async function runCalls(input: CallsInput): Promise<CallsFacts> {
   upstream.onRequest = () =>
     (listenersMost = Math.max(listenersMost, getEventListeners(shared.signal, 'abort').length));
   for (let ms = 10; ms <= 100; ms += 10) {
-    time.runtime().scheduler.schedule(() => queueLengths.set(ms, world.limit.snapshot().waiting), ms);
+    time.runtime().scheduler.schedule(() => queueLengths.set(ms, world.driver.slots().waiting), ms);
   }
   process.on('warning', onWarning);
   for (const { op, id } of steps) if (op === 'abort_in_same_tick_as_grant') world.abortOnGrant.add(String(id));

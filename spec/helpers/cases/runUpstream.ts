@@ -10,6 +10,7 @@ import { AnswerAssembler } from '../../../lib/wire/AnswerAssembler.ts';
 import { byHand, gatesOf, requestOf } from './byHand.ts';
 import type { Api } from './byHand.ts';
 import { CaseTime } from './CaseTime.ts';
+import { installedTwice } from './installedTwice.ts';
 import { ScriptedUpstream } from './ScriptedUpstream.ts';
 import type { SeenRequest } from './ScriptedUpstream.ts';
 import type { UpstreamInput } from './upstreamCase.ts';
@@ -69,7 +70,8 @@ export async function runUpstream(input: UpstreamInput, options: RunOptions = {}
       const clock = time.runtime();
       clock.scheduler.schedule(() => abort.abort(abortReason(input)), abortAtMs);
     }
-    consumer.follow(byHand({ input, api, client, runtime, signal: abort.signal, classify, onEvent }, gates));
+    const parts = { input, api, client, runtime, signal: abort.signal, classify, onEvent };
+    consumer.follow(input.nest === undefined ? byHand(parts, gates) : installedTwice(parts));
     const quiet = (): boolean => upstream.quiet();
     await time.run(() => consumer.settledAtMs !== undefined, untilMs, quiet);
     const pendingTimers = runtime.pending;
