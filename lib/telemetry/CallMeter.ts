@@ -20,7 +20,6 @@ export class CallMeter {
   readonly #tenants: BoundedNames;
   readonly #breakers: BoundedNames;
   readonly #limiters: BoundedNames;
-  readonly #calls = new Map<string, CallTally>();
 
   /** `models` is shared with `genAi`. */
   constructor(book: MetricBook, genAi: GenAiMeter, models: BoundedNames, maxTenants: number, maxModels: number) {
@@ -33,13 +32,15 @@ export class CallMeter {
   }
 
   started(start: CallStart): void {
-    const known = this.#calls.get(start.callId);
-    if (known === undefined) this.#calls.set(start.callId, new CallTally(start));
-    else known.starts++;
+    const { calls } = this.#book;
+    const known = calls.get(start.callId);
+    if (known === undefined) calls.set(start.callId, new CallTally(start, this));
+    else known.joined(this);
   }
 
   hear(event: SluiceEvent): void {
     const book = this.#book;
+    if (book.calls.get(event.callId)?.counts(event, this) === false) return;
     switch (event.type) {
       case 'queued': {
         const waiting = book.queueSize.at(event.where, this.#tenants.of(event.tenant));
@@ -54,7 +55,7 @@ export class CallMeter {
         return this.#tally(event).hold(SENT, event.attempt, inflight);
       }
       case 'committed': {
-        const call = this.#calls.get(event.callId);
+        const call = book.calls.get(event.callId);
         if (call !== undefined) call.firstContentAtMs ??= event.atMs;
         return;
       }
@@ -109,7 +110,7 @@ export class CallMeter {
       this.#book.tokensUsed.at(model).value += tokens;
       if (outcome !== 'success') this.#book.tokensWasted.at(model).value += tokens;
     }
-    const call = this.#calls.get(event.callId);
+    const call = this.#book.calls.get(event.callId);
     if (call?.start !== undefined) {
       call.ended(event);
       this.#genAi.attemptEnded(call.start, event);
@@ -119,7 +120,7 @@ export class CallMeter {
 
   #refused({ model, code, callId, attempt }: EventOf<'refused'>): void {
     this.#refuse(model, code);
-    const call = this.#calls.get(callId);
+    const call = this.#book.calls.get(callId);
     if (call === undefined) return;
     call.lastRefusal = code;
     call.letGoOfQueues(attempt, SENT);
@@ -131,15 +132,14 @@ export class CallMeter {
   }
 
   #callEnded(event: EventOf<'call.ended'>): void {
-    const call = this.#calls.get(event.callId);
-    // A call that is part of one by hand ends together with it.
-    if (call !== undefined && --call.starts > 0) return;
-    this.#calls.delete(event.callId);
+    const call = this.#book.calls.get(event.callId);
+    if (call?.endsNow() === false) return;
+    this.#book.calls.delete(event.callId);
     const { code, attempts } = event;
     const model = this.#models.of(call?.start?.model ?? event.model);
     const outcome = outcomeName(event.outcome, code);
     const error = outcome === 'failure' ? (code ?? '_OTHER') : undefined;
-    this.#book.calls.at(model, outcome, error).value++;
+    this.#book.ended.at(model, outcome, error).value++;
     if (attempts > 0) this.#book.callAttempts.record(attempts, model);
     if (call === undefined) return;
     call.letGoOfAll();
@@ -152,19 +152,20 @@ export class CallMeter {
   }
 
   #tally({ callId }: SluiceEvent): CallTally {
-    let call = this.#calls.get(callId);
-    if (call === undefined) this.#calls.set(callId, (call = new CallTally(undefined)));
+    const { calls } = this.#book;
+    let call = calls.get(callId);
+    if (call === undefined) calls.set(callId, (call = new CallTally(undefined, this)));
     return call;
   }
 
   #letGo({ callId, attempt }: SluiceEvent, where: string): void {
-    const call = this.#calls.get(callId);
+    const call = this.#book.calls.get(callId);
     if (call === undefined) return;
     call.letGo(where, attempt);
     this.#forgetIdle(callId, call);
   }
 
   #forgetIdle(callId: string, call: CallTally): void {
-    if (call.start === undefined && call.holdsNothing) this.#calls.delete(callId);
+    if (call.start === undefined && call.holdsNothing) this.#book.calls.delete(callId);
   }
 }

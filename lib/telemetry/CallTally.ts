@@ -23,17 +23,41 @@ interface Held {
 export class CallTally {
   /** `undefined` where nobody said that a call starts: then nobody says that it ends. */
   readonly start: CallStart | undefined;
-  /** Calls that began under its id and have not ended. */
-  starts = 1;
   firstContentAtMs: number | undefined;
   /** The last attempt that ended. */
   last: EventOf<'attempt.ended'> | undefined;
   lastRefusal: ErrorCode | undefined;
   readonly tokens: ModelTokens[] = [];
+  readonly #owner: object;
   readonly #held: Held[] = [];
+  /** Calls that began under its id and have not ended: one of a client may be part of one by hand. */
+  #running = 1;
+  /** Kept only if its owner may hear everything twice. */
+  #heard: WeakSet<SluiceEvent> | undefined;
 
-  constructor(start: CallStart | undefined) {
+  /** `owner`: who counts it. */
+  constructor(start: CallStart | undefined, owner: object) {
     this.start = start;
+    this.#owner = owner;
+  }
+
+  /** Another call began under its id. */
+  joined(by: object): void {
+    this.#running++;
+    if (by === this.#owner) this.#heard ??= new WeakSet();
+  }
+
+  /** Whether it is for `by` to count the event: where several observe one call, only the first does, and only once. */
+  counts(event: SluiceEvent, by: object): boolean {
+    if (this.start === undefined) return true;
+    if (by !== this.#owner || this.#heard?.has(event)) return false;
+    this.#heard?.add(event);
+    return true;
+  }
+
+  /** Whether that was the last of the calls under its id. */
+  endsNow(): boolean {
+    return --this.#running === 0;
   }
 
   get holdsNothing(): boolean {

@@ -2,6 +2,7 @@ import type { CallStart } from '../core/CallObserver.ts';
 import type { BoundedNames } from './BoundedNames.ts';
 import type { CallTally, EventOf } from './CallTally.ts';
 import type { GenAiBook, GenAiOperation } from './GenAiBook.ts';
+import { OPERATION_ATTRIBUTE } from './genAiMetricNames.ts';
 import type { OutcomeName } from './outcomeName.ts';
 
 /** Turns what is known of a call, as it ends, into the GenAI metrics. */
@@ -24,7 +25,7 @@ export class GenAiMeter {
   }
 
   attemptEnded(start: CallStart, { model, usage, responseModel }: EventOf<'attempt.ended'>): void {
-    if (start.api !== undefined) this.#book.usage(usage, this.#operation(start, model, responseModel));
+    this.#book.usage(usage, this.#operation(start, model, responseModel));
   }
 
   callEnded(
@@ -34,8 +35,6 @@ export class GenAiMeter {
     outcome: OutcomeName,
     error: string | undefined,
   ): void {
-    // What else a client is called for, this library knows no name of.
-    if (start.api === undefined) return;
     const { last, firstContentAtMs } = call;
     const operation = this.#operation(start, start.model ?? event.model, last?.responseModel);
     // The time of one that its caller ended says nothing of the provider.
@@ -54,8 +53,9 @@ export class GenAiMeter {
   }
 
   #operation(start: CallStart, model: string | undefined, responseModel: string | undefined): GenAiOperation {
+    const named = start.attributes[OPERATION_ATTRIBUTE];
     return {
-      operation: 'chat',
+      operation: typeof named === 'string' ? named : 'chat',
       provider: this.#providerOf(start),
       requestModel: this.#models.of(model),
       responseModel: this.#responseModels.of(responseModel),

@@ -1,5 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api';
 import type { Meter, MeterProvider } from '@opentelemetry/api';
+import type { CallTally } from './CallTally.ts';
 import { GenAiBook } from './GenAiBook.ts';
 import type { MetricSemconv } from './genAiMetricNames.ts';
 import { SLUICE_METRICS } from './metricNames.ts';
@@ -7,7 +8,7 @@ import { CountedSeries, MeasuredSeries } from './Series.ts';
 
 /** All metrics of one meter provider: several observers add to the same numbers, as one reader reads them all. */
 export class MetricBook {
-  readonly calls: CountedSeries;
+  readonly ended: CountedSeries;
   readonly requests: CountedSeries;
   readonly retries: CountedSeries;
   readonly queueSize: CountedSeries;
@@ -26,6 +27,8 @@ export class MetricBook {
   readonly callAttempts: MeasuredSeries;
   readonly attemptDuration: MeasuredSeries;
   readonly queueWait: MeasuredSeries;
+  /** Calls that run, by their id. */
+  readonly calls: Map<string, CallTally> = new Map();
   /** Bring the gauges up to date, each time that one is read. */
   readonly refreshers: Set<() => void> = new Set();
   readonly #meter: Meter;
@@ -34,7 +37,7 @@ export class MetricBook {
   constructor(meter: Meter) {
     const refresh = (): void => this.#refresh();
     this.#meter = meter;
-    this.calls = new CountedSeries(meter, SLUICE_METRICS.calls);
+    this.ended = new CountedSeries(meter, SLUICE_METRICS.calls);
     this.requests = new CountedSeries(meter, SLUICE_METRICS.requests);
     this.retries = new CountedSeries(meter, SLUICE_METRICS.retries);
     this.queueSize = new CountedSeries(meter, SLUICE_METRICS.queueSize);

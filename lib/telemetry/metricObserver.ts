@@ -56,24 +56,21 @@ export function metricObserver(options: MetricObserverOptions = {}): CallObserve
   wholeNumber('maxTenants', maxTenants);
   wholeNumber('maxModels', maxModels);
 
-  let found: CallMeter | undefined;
-  let measuresNothing: MeterProvider | undefined;
-  const meter = (): CallMeter | undefined => {
-    if (found !== undefined) return found;
+  let from: MeterProvider | undefined;
+  let meter: CallMeter | undefined;
+  const meterNow = (): CallMeter | undefined => {
     const provider = meterProvider ?? metrics.getMeterProvider();
-    if (provider === measuresNothing) return undefined;
+    if (provider === from) return meter;
+    from = provider;
     const book = metricBookOf(provider);
-    if (book === undefined) {
-      measuresNothing = provider;
-      return undefined;
-    }
+    if (book === undefined) return (meter = undefined);
     const models = new BoundedNames(maxModels);
     const genAi = new GenAiMeter(book.genAi(semconv), models, new BoundedNames(maxModels), providerOf);
-    return (found = new CallMeter(book, genAi, models, maxTenants, maxModels));
+    return (meter = new CallMeter(book, genAi, models, maxTenants, maxModels));
   };
   return {
-    onCall: (start: CallStart) => meter()?.started(start),
-    onEvent: (event: SluiceEvent) => meter()?.hear(event),
+    onCall: (start: CallStart) => meterNow()?.started(start),
+    onEvent: (event: SluiceEvent) => meterNow()?.hear(event),
   };
 }
 

@@ -27,7 +27,15 @@ describe('metricObserver, by the GenAI conventions', () => {
 
   function call(options: MetricObserverOptions = {}, start: Partial<CallStart> = {}) {
     const { onCall, onEvent } = metricObserver({ meterProvider: test.provider, ...options });
-    onCall?.({ callId: 'c', api: 'chat', model: 'm', stream: true, atMs: 1_000, ...start } as CallStart);
+    onCall?.({
+      callId: 'c',
+      api: 'chat',
+      model: 'm',
+      stream: true,
+      atMs: 1_000,
+      attributes: {},
+      ...start,
+    } as CallStart);
     const tell = (type: string, more: object): void =>
       onEvent?.({ callId: 'c', attempt: 1, model: 'm', type, ...more } as SluiceEvent);
     return {
@@ -149,11 +157,14 @@ describe('metricObserver, by the GenAI conventions', () => {
     expect(measured.sum('gen_ai.client.token.usage')).to.equal(0);
   });
 
-  it('says nothing of calls that bring their own transport, or that nobody announced', async () => {
-    const { committed, attempt, ended } = call({}, { api: undefined });
-    committed(1_750);
-    attempt({ usage: usage(1, 1) });
-    ended();
+  it('names the operation that the attributes of the call name, and chat otherwise', async () => {
+    call({}, { api: undefined }).ended();
+    call({}, { api: undefined, attributes: { 'gen_ai.operation.name': 'embeddings' } }).ended();
+    const points = (await test.collect()).points('gen_ai.client.operation.duration');
+    expect(points.map(({ attributes }) => attributes['gen_ai.operation.name'])).to.have.members(['chat', 'embeddings']);
+  });
+
+  it('says nothing of a call that nobody announced', async () => {
     metricObserver({ meterProvider: test.provider }).onEvent?.({
       ...{ callId: 'd', attempt: 1, model: 'm', type: 'call.ended', outcome: 'success', attempts: 1, durationMs: 1 },
     } as never);
@@ -161,17 +172,30 @@ describe('metricObserver, by the GenAI conventions', () => {
     expect(metrics.filter(({ descriptor }) => descriptor.name.startsWith('gen_ai'))).to.deep.equal([]);
   });
 
-  it('counts a call within a pipe that was announced as one with it', async () => {
-    const { onCall, onEvent } = metricObserver({ meterProvider: test.provider, semconv: 'v1.41' });
-    const start = { callId: 'c', api: 'chat', model: 'm', stream: true, atMs: 0 } as CallStart;
-    const end = { callId: 'c', attempt: 1, model: 'm', type: 'call.ended', outcome: 'success', attempts: 1 };
-    onCall?.(start);
-    onCall?.({ ...start, model: 'inner' });
-    onEvent?.({ ...end, durationMs: 1_000 } as never);
-    onEvent?.({ ...end, durationMs: 3_000 } as never);
-    const measured = await test.collect();
-    expect(measured.total('sluice.calls')).to.equal(1);
-    expect(measured.sum('gen_ai.client.operation.duration')).to.equal(3);
+  describe('counts a call within a pipe that was announced as one with it', () => {
+    const start = { callId: 'c', api: 'chat', model: 'm', stream: true, atMs: 0, attributes: {} } as CallStart;
+    const fact = { callId: 'c', attempt: 1, model: 'm' };
+    const retry = { ...fact, type: 'retry.scheduled', code: 'overloaded' } as never;
+    const end = (durationMs: number): never =>
+      ({ ...fact, type: 'call.ended', outcome: 'success', attempts: 1, durationMs }) as never;
+
+    for (const same of [true, false]) {
+      it(same ? 'where one observes both' : 'where each has an observer, though both hear it', async () => {
+        const outer = metricObserver({ meterProvider: test.provider });
+        const inner = same ? outer : metricObserver({ meterProvider: test.provider });
+        outer.onCall?.(start);
+        inner.onCall?.({ ...start, model: 'inner' });
+        for (const event of [retry, end(1_000)]) {
+          inner.onEvent?.(event);
+          outer.onEvent?.(event);
+        }
+        outer.onEvent?.(end(3_000));
+        const measured = await test.collect();
+        expect(measured.total('sluice.retries')).to.equal(1);
+        expect(measured.total('sluice.calls')).to.equal(1);
+        expect(measured.sum('gen_ai.client.operation.duration')).to.equal(3);
+      });
+    }
   });
 
   it('takes the provider from providerOf', async () => {
@@ -188,7 +212,14 @@ describe('metricObserver, by the GenAI conventions', () => {
     }
     const one = metricObserver({ meterProvider: test.provider, maxModels: 3 });
     for (let n = 0; n < 30; n++) {
-      one.onCall?.({ callId: `c${n}`, api: 'chat', model: 'bounded', stream: true, atMs: 0 } as CallStart);
+      one.onCall?.({
+        callId: `c${n}`,
+        api: 'chat',
+        model: 'bounded',
+        stream: true,
+        atMs: 0,
+        attributes: {},
+      } as CallStart);
       const of = { callId: `c${n}`, attempt: 1, model: 'bounded' };
       one.onEvent?.({ ...of, type: 'attempt.ended', outcome: 'success', responseModel: `m-${n}` } as never);
       one.onEvent?.({ ...of, type: 'call.ended', outcome: 'success', attempts: 1, durationMs: 1 } as never);

@@ -127,7 +127,7 @@ describe('metricObserver', () => {
           attempts: 0,
           durationMs: 1,
         } as never);
-      for (const callId of 'abcd') onCall?.({ callId, api: 'chat', model: 'm' } as never);
+      for (const callId of 'abcd') onCall?.({ callId, api: 'chat', model: 'm', attributes: {} } as never);
       tell('a', 'refused', 'queue_timeout');
       tell('a', 'call.ended', 'queue_timeout');
       tell('b', 'call.ended', 'spend_capped');
@@ -316,6 +316,17 @@ describe('metricObserver', () => {
       const { onEvent } = metricObserver();
       const event = { type: 'retry.scheduled', callId: 'c', attempt: 1, model: 'm', code: 'overloaded' } as never;
       onEvent?.(event);
+      metrics.setGlobalMeterProvider(test.provider);
+      onEvent?.(event);
+      expect((await test.collect()).total('sluice.retries')).to.equal(1);
+    });
+
+    it('again, where another takes its place', async () => {
+      const { onEvent } = metricObserver();
+      const event = { type: 'retry.scheduled', callId: 'c', attempt: 1, model: 'm', code: 'overloaded' } as never;
+      metrics.setGlobalMeterProvider(testMetrics().provider);
+      onEvent?.(event);
+      metrics.disable();
       metrics.setGlobalMeterProvider(test.provider);
       onEvent?.(event);
       expect((await test.collect()).total('sluice.retries')).to.equal(1);
