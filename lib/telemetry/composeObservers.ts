@@ -1,28 +1,21 @@
-import type { CallObserver } from '../core/CallObserver.ts';
+import type { CallObserver, CallStart, ObservedCall } from '../core/CallObserver.ts';
 
-/** Several observers as one: each hears everything in order, and attempts are sent inside all of them. */
+/**
+ * Several observers as one: each hears everything, in order. Only the first that has something to do about a call alone
+ * does it.
+ */
 export function composeObservers(observers: readonly CallObserver[]): CallObserver {
-  const [only, ...others] = observers;
-  if (only !== undefined && others.length === 0) return only;
   return {
-    onCall: (call) => {
-      for (const observer of observers) observer.onCall?.(call);
+    onCall: (call: CallStart): ObservedCall | undefined => {
+      let observed: ObservedCall | undefined;
+      for (const { onCall } of observers) {
+        const own = (onCall as ((start: CallStart) => ObservedCall | undefined) | undefined)?.(call);
+        observed ??= own;
+      }
+      return observed;
     },
     onEvent: (event) => {
-      for (const observer of observers) observer.onEvent?.(event);
+      for (const { onEvent } of observers) onEvent?.(event);
     },
-    around: (attempt, work) => within(observers, 0, attempt, work),
   };
-}
-
-function within<R>(
-  observers: readonly CallObserver[],
-  at: number,
-  attempt: { readonly callId: string; readonly attempt: number },
-  work: () => R,
-): R {
-  const observer = observers[at];
-  if (observer === undefined) return work();
-  const inner = (): R => within(observers, at + 1, attempt, work);
-  return observer.around === undefined ? inner() : observer.around(attempt, inner);
 }
