@@ -131,7 +131,7 @@ export function coveredMarginMs({ perMinute, burst }: MinuteRate, largest: numbe
 }
 
 /** Where only the time to a full window is reported, what is left follows from the limit's own pace. */
-function remainingOf(reading: LimitReading): number | undefined {
+export function remainingOf(reading: LimitReading): number | undefined {
   const { limit, remaining, resetMs, windowMs } = reading;
   if (remaining !== undefined) return remaining >= 0 ? remaining : undefined;
   if (limit === undefined || resetMs === undefined || !(limit > 0) || !(resetMs >= 0)) return undefined;

@@ -1,0 +1,135 @@
+import { startTimer } from '../../core/runtime.ts';
+import type { Cancel, Runtime } from '../../core/runtime.ts';
+import type { ScriptCalls } from './RedisClient.ts';
+import { Script } from './Script.ts';
+
+/** What happened to the store. Holds no address, user, password or key. */
+export interface StoreChange {
+  readonly type: 'store.lost' | 'store.returned';
+  /** Why it was lost: `TIMEOUT`, a code of the connection such as `ECONNREFUSED`, or of the server such as `READONLY`. */
+  readonly reason: string | undefined;
+  /** Monotonic milliseconds. */
+  readonly atMs: number;
+}
+
+export interface StoreLinkOptions {
+  readonly commandTimeoutMs: number;
+  readonly probeMs: number;
+  readonly probeKey: string;
+  readonly onChange: ((change: StoreChange) => void) | undefined;
+}
+
+/** What one of its users does when it is lost and when it is back. */
+export interface LinkUser {
+  lost(reason: string): void;
+  returned(): void;
+  /** Whether it is worth asking whether the store is back. */
+  wanting(): boolean;
+}
+
+/**
+ * The way to the server. Each command has an end: the first that fails or takes too long loses the store for all who use
+ * it. While it is lost nothing is sent but one small probe at a time, and that only while somebody wants it back.
+ */
+export class StoreLink {
+  readonly runtime: Runtime;
+  readonly #calls: ScriptCalls;
+  readonly #options: StoreLinkOptions;
+  readonly #probe: Script = new Script("return redis.call('SET', KEYS[1], '1', 'PX', 60000)");
+  readonly #users = new Set<LinkUser>();
+  #up = true;
+  #lostFor = '';
+  #closed = false;
+  #probeAtMs = -Infinity;
+  #stopProbe: Cancel | undefined;
+
+  constructor(calls: ScriptCalls, options: StoreLinkOptions, runtime: Runtime) {
+    this.#calls = calls;
+    this.#options = options;
+    this.runtime = runtime;
+  }
+
+  get up(): boolean {
+    return this.#up;
+  }
+
+  /** Why it is lost, while it is. */
+  get lostFor(): string {
+    return this.#lostFor;
+  }
+
+  use(user: LinkUser): void {
+    this.#users.add(user);
+  }
+
+  /** Runs a script. Undefined: the store is lost, as `lost` of every user has been told by then. */
+  async run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#bounded(script, keys, args);
+    } catch (error) {
+      this.#lose(reasonOf(error));
+      return undefined;
+    }
+  }
+
+  /** Somebody would use the store now, if it were there. */
+  wanted(): void {
+    if (this.#up || this.#closed || this.#stopProbe) return;
+    this.#stopProbe = startTimer(this.runtime, this.#probeAtMs - this.runtime.clock.now(), () => void this.#ask());
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopProbe?.();
+  }
+
+  #bounded(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const stop = startTimer(this.runtime, this.#options.commandTimeoutMs, () => reject(new Error('TIMEOUT')));
+      script.run(this.#calls, keys, args).then(resolve, reject).finally(stop);
+    });
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      await this.#bounded(this.#probe, [this.#options.probeKey], []);
+      this.#stopProbe = undefined;
+      this.#up = true;
+      this.#tell('store.returned', undefined);
+      for (const user of this.#users) user.returned();
+    } catch {
+      this.#stopProbe = undefined;
+      this.#probeLater();
+      if ([...this.#users].some((user) => user.wanting())) this.wanted();
+    }
+  }
+
+  #lose(reason: string): void {
+    if (!this.#up) return;
+    this.#up = false;
+    this.#lostFor = reason;
+    this.#probeLater();
+    this.#tell('store.lost', reason);
+    for (const user of this.#users) user.lost(reason);
+  }
+
+  /** Not all processes at the same time. */
+  #probeLater(): void {
+    this.#probeAtMs = this.runtime.clock.now() + this.#options.probeMs * (0.5 + this.runtime.random() / 2);
+  }
+
+  #tell(type: StoreChange['type'], reason: string | undefined): void {
+    try {
+      this.#options.onChange?.({ type, reason, atMs: this.runtime.clock.now() });
+    } catch {
+      // A listener that throws must not keep the others from going on.
+    }
+  }
+}
+
+/** Only words of the protocol and of the system are passed on: what else a client writes may hold addresses and secrets. */
+export function reasonOf(error: unknown): string {
+  const { message, code } = (error ?? {}) as { message?: unknown; code?: unknown };
+  const said = typeof code === 'string' ? code : typeof message === 'string' ? (message.split(' ')[0] ?? '') : '';
+  return /^[A-Z]{4,20}$/.test(said) ? said : 'CONNECTION';
+}

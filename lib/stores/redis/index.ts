@@ -1,0 +1,11 @@
+export type { LayerSnapshot } from '../../core/ports.ts';
+export type { QuotaPort } from '../../core/ports.ts';
+export type { QuotaOptions } from '../../limits/layersOf.ts';
+export type { IoRedisClient } from './RedisClient.ts';
+export type { NodeRedisClient } from './RedisClient.ts';
+export type { RedisClient } from './RedisClient.ts';
+export { REDIS_STORE_DEFAULTS } from './redisStore.ts';
+export { redisStore } from './redisStore.ts';
+export type { RedisStore } from './redisStore.ts';
+export type { RedisStoreOptions } from './redisStore.ts';
+export type { StoreChange } from './StoreLink.ts';

@@ -1,0 +1,32 @@
+import { zeroOrInfinity, zeroOrMore } from '../../core/checks.ts';
+import type { QuotaRequest } from '../../core/ports.ts';
+import type { LayerCost } from '../../limits/QuotaLayer.ts';
+import type { QuotaPlan } from './quotaRules.ts';
+import { tooLarge } from './refusals.ts';
+import type { WaitBound } from './refusals.ts';
+
+/**
+ * What a request takes; a guess is clamped to what can pass.
+ * @throws SluiceError `cost_too_large`, and `invalid_option` for a cost that is not finite and 0 or more.
+ */
+export function costOf(plan: QuotaPlan, { cost }: QuotaRequest): LayerCost {
+  const asked = {
+    requests: zeroOrMore('cost.requests', cost.requests),
+    tokens: zeroOrMore('cost.tokens', cost.tokens),
+  };
+  for (const unit of ['requests', 'tokens'] as const) {
+    const limit = plan.most[unit];
+    if (asked[unit] > limit && cost.explicit) throw tooLarge(unit, asked[unit], limit);
+    asked[unit] = Math.min(asked[unit], limit);
+  }
+  return asked;
+}
+
+/** What ends its wait. Below 0: there is no time left at all. */
+export function boundOf(plan: QuotaPlan, request: QuotaRequest, nowMs: number): WaitBound {
+  const { maxWaitMs = plan.own.maxWaitMs, deadlineAtMs = Infinity } = request;
+  const leftMs = deadlineAtMs - nowMs;
+  if (leftMs > zeroOrInfinity('maxWaitMs', maxWaitMs)) return { code: 'queue_timeout', limitMs: maxWaitMs };
+  // At the deadline itself there is no time left for an answer.
+  return { code: 'timeout_deadline', limitMs: leftMs > 0 ? leftMs : -1 };
+}

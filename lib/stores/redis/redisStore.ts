@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { nonEmpty, oneOf, positive, wholeNumber } from '../../core/checks.ts';
+import { invalidOption } from '../../core/errors.ts';
+import type { QuotaPort } from '../../core/ports.ts';
+import { systemRuntime } from '../../core/runtime.ts';
+import type { Runtime } from '../../core/runtime.ts';
+import type { QuotaOptions } from '../../limits/layersOf.ts';
+import { scriptCallsOf } from './RedisClient.ts';
+import type { RedisClient } from './RedisClient.ts';
+import { quotaPlan } from './quotaRules.ts';
+import { Script } from './Script.ts';
+import { SharedQuotaDesk } from './SharedQuotaDesk.ts';
+import { StoreLink } from './StoreLink.ts';
+import type { StoreChange } from './StoreLink.ts';
+
+export interface RedisStoreOptions {
+  /** Begins every key. Not empty, without `{` and `}`. Default: `'sluice'`. */
+  readonly prefix?: string | undefined;
+  /** Longest time that one command may take; then the store counts as lost. Above 0. Default: 250. */
+  readonly commandTimeoutMs?: number | undefined;
+  /**
+   * While the store is lost: `'share'`: this process goes on with its share of each quota; `'refuse'`: it refuses with
+   * `limiter_unavailable`. Default: `'share'`.
+   */
+  readonly onStoreLoss?: 'share' | 'refuse' | undefined;
+  /**
+   * How many processes there are at most. With it a process that never reached the store can take its share too. Whole,
+   * at least 1. Default: as many as the store last knew of.
+   */
+  readonly processes?: number | undefined;
+  /** While the store is lost and wanted: longest time between two looks whether it is back. Above 0. Default: 500. */
+  readonly probeMs?: number | undefined;
+  /** How long a process that was not heard of keeps its places in line. Above 0. Default: 3,000. */
+  readonly leaseMs?: number | undefined;
+  /** Turns that begin within this time are given out ahead, in one answer. Above 0. Default: 20. */
+  readonly aheadMs?: number | undefined;
+  /** Hears when the store is lost and when it is back. What it throws is ignored. */
+  readonly onChange?: ((change: StoreChange) => void) | undefined;
+}
+
+export const REDIS_STORE_DEFAULTS = {
+  prefix: 'sluice',
+  commandTimeoutMs: 250,
+  onStoreLoss: 'share',
+  probeMs: 500,
+  leaseMs: 3000,
+  aheadMs: 20,
+} as const;
+
+/** How long a process counts among those that share a quota. */
+const MEMBER_MS = 60_000;
+/** How long a quota that nobody uses is remembered: by then every bucket is full. */
+const KEEP_MS = 86_400_000;
+
+export interface RedisStore {
+  /**
+   * The quota of that name, shared by all processes that name it: with the same options as `createQuota`, which every
+   * process should give alike. Its `acquire` emits the same errors, and `limiter_unavailable` where the store is lost and
+   * no share is known or allowed; `closed` after `close`. `snapshot` shows what this process last heard.
+   * @throws SluiceError `invalid_option` for a wrong option.
+   */
+  quota(name: string, options: QuotaOptions): QuotaPort;
+  /** Ends those who wait with `closed`. The client stays open: it is yours. */
+  close(): void;
+}
+
+/**
+ * Limits that many processes share through Redis or Valkey, as ports for the operators: what is given a quota of one name
+ * in one store draws on the same quota in every process.
+ *
+ * Each decision is one script, in one round trip, on the clock of the server. A request that has to wait gets its turn
+ * after all that came earlier, in whatever process, and sleeps until then.
+ *
+ * Every command has an end. When one fails or takes too long the store is lost: `onChange` hears it, and each process goes
+ * on with its share of the quotas, beginning with nothing, so that all together stay within them; or refuses. The first
+ * command that works again brings it back.
+ *
+ * @param client - Of the package `redis` or `ioredis`: of one server, or of a cluster. It stays yours. Errors that it emits
+ * are heard here, so that none is left unhandled; listen to them too if you want to know.
+ * @param options - See {@link RedisStoreOptions}.
+ * @throws SluiceError `invalid_option` for a wrong option, and for what is no such client.
+ *
+ * @example
+ * ```ts
+ * import { of } from 'rxjs';
+ * import { createClient } from 'redis';
+ * import { throttleByBucket } from 'sluice';
+ * import { redisStore } from 'sluice/redis';
+ *
+ * const client = await createClient({ url: 'redis://localhost:6379' }).connect();
+ * const store = redisStore(client, { onChange: ({ type, reason }) => console.warn(type, reason) });
+ * const quota = store.quota('openai', { requestsPerMinute: 3000, burstRequests: 50 });
+ *
+ * of('answer').pipe(throttleByBucket(quota)).subscribe(console.log);
+ * ```
+ */
+export function redisStore(
+  client: RedisClient,
+  options: RedisStoreOptions = {},
+  runtime: Runtime = systemRuntime,
+): RedisStore {
+  const {
+    prefix = REDIS_STORE_DEFAULTS.prefix,
+    commandTimeoutMs = REDIS_STORE_DEFAULTS.commandTimeoutMs,
+    onStoreLoss = REDIS_STORE_DEFAULTS.onStoreLoss,
+    probeMs = REDIS_STORE_DEFAULTS.probeMs,
+    leaseMs = REDIS_STORE_DEFAULTS.leaseMs,
+    aheadMs = REDIS_STORE_DEFAULTS.aheadMs,
+    processes,
+    onChange,
+  } = options;
+  const times = {
+    aheadMs: positive('aheadMs', aheadMs),
+    sliceMs: 0,
+    leaseMs: positive('leaseMs', leaseMs),
+    memberMs: MEMBER_MS,
+    keepMs: KEEP_MS,
+  };
+  keyPart('prefix', prefix);
+  oneOf('onStoreLoss', onStoreLoss, ['share', 'refuse']);
+  if (processes !== undefined) wholeNumber('processes', processes);
+  const link = new StoreLink(
+    scriptCallsOf(client),
+    {
+      commandTimeoutMs: positive('commandTimeoutMs', commandTimeoutMs),
+      probeMs: positive('probeMs', probeMs),
+      probeKey: `${prefix}:{probe}`,
+      onChange,
+    },
+    runtime,
+  );
+  const member = randomUUID();
+  const script = Script.read('quota.lua');
+  const desks: SharedQuotaDesk[] = [];
+
+  return {
+    quota(name, quotaOptions) {
+      const key = `${prefix}:{${keyPart('name', name)}}:quota`;
+      const shared = { name: key, member, onStoreLoss, processes, othersMs: probeMs };
+      const desk = new SharedQuotaDesk(quotaPlan(quotaOptions, times), link, script, shared);
+      desks.push(desk);
+      return desk;
+    },
+    close() {
+      link.close();
+      for (const desk of desks) desk.close();
+    },
+  };
+}
+
+/** Braces would move the hash tag, and with it the keys of one quota to different nodes of a cluster. */
+function keyPart(option: string, value: string): string {
+  if (/[{}]/.test(nonEmpty(option, value))) throw invalidOption(option, 'without { and }', value);
+  return value;
+}
