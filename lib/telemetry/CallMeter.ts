@@ -99,7 +99,7 @@ export class CallMeter {
   }
 
   #attemptEnded(event: EventOf<'attempt.ended'>): void {
-    const { code, status, usage, durationMs } = event;
+    const { code, status, durationMs, usage = event.estimatedUsage } = event;
     const model = this.#models.of(event.model);
     const outcome = outcomeName(event.outcome, code);
     const error = outcome === 'failure' ? (code ?? '_OTHER') : undefined;
@@ -133,6 +133,9 @@ export class CallMeter {
 
   #callEnded(event: EventOf<'call.ended'>): void {
     const call = this.#book.calls.get(event.callId);
+    if (event.cost) {
+      this.#book.cost.at(this.#models.of(event.model), this.#tenants.of(event.tenant)).value += event.cost;
+    }
     if (call?.endsNow() === false) return;
     this.#book.calls.delete(event.callId);
     const { code, attempts } = event;

@@ -168,7 +168,7 @@ export const SLUICE_METRICS: Readonly<Record<SluiceMetric, MetricShape>> = {
     name: 'sluice.tokens.used',
     kind: 'counter',
     unit: '{token}',
-    description: 'Tokens that providers reported for attempts, input and output together.',
+    description: 'Tokens of attempts, input and output together, as reported, or else as estimated.',
     attributes: MODEL,
   },
   tokensWasted: {
@@ -182,7 +182,7 @@ export const SLUICE_METRICS: Readonly<Record<SluiceMetric, MetricShape>> = {
     name: 'sluice.cost',
     kind: 'counter',
     unit: '{currency}',
-    description: 'Cost of calls, in the currency of the prices of the policy.',
+    description: 'Cost of calls by the model that was asked first, in the currency of the prices of the policy.',
     attributes: [MODEL_ATTRIBUTE, TENANT_ATTRIBUTE],
   },
   spendCapUsed: {

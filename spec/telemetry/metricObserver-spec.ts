@@ -148,11 +148,24 @@ describe('metricObserver', () => {
       tell('settled', { reservedTokens: 100, usedTokens: 15, refundedTokens: 85 });
       tell('attempt.ended', { ...ENDED, usage });
       tell('attempt.ended', { ...ENDED, usage, outcome: 'failure', code: 'stream_truncated' });
-      tell('attempt.ended', { ...ENDED, usage, outcome: 'dropped' });
+      tell('attempt.ended', { ...ENDED, usage: undefined, estimatedUsage: usage, outcome: 'dropped' });
       const measured = await test.collect();
       expect(measured.total('sluice.tokens.reserved')).to.equal(100);
       expect(measured.total('sluice.tokens.used', { 'gen_ai.request.model': 'm' })).to.equal(45);
       expect(measured.total('sluice.tokens.wasted', { 'gen_ai.request.model': 'm' })).to.equal(30);
+    });
+
+    it('what calls cost, by the model that was asked and by tenant', async () => {
+      const tell = told();
+      const ended = { outcome: 'success', attempts: 1, durationMs: 1 };
+      tell('call.ended', { ...ended, cost: 0.25 });
+      tell('call.ended', { ...ended, cost: 0.5, outcome: 'failure', code: 'overloaded' });
+      tell('call.ended', { ...ended, cost: 1, tenant: undefined });
+      tell('call.ended', { ...ended, cost: undefined, model: 'n' });
+      expect((await test.collect()).numbers('sluice.cost')).to.deep.equal({
+        'gen_ai.request.model=m,sluice.tenant=t': 0.75,
+        'gen_ai.request.model=m': 1,
+      });
     });
 
     it('changes of a breaker, and shows its state', async () => {
