@@ -1,8 +1,9 @@
 import { context } from '@opentelemetry/api';
-import type { TracerProvider } from '@opentelemetry/api';
+import type { Context, Tracer, TracerProvider } from '@opentelemetry/api';
 import { Observable } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
+import type { CallState } from '../core/CallScope.ts';
 import { nonEmpty } from '../core/checks.ts';
 import { currentScope, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
@@ -42,7 +43,8 @@ const GLOBAL = tracerSource(undefined);
  *
  * Below a {@link traceCall}, the sources of this library have a span for each attempt without it. It is for other
  * sources, such as a vendor's SDK that is wrapped by hand, and for attempts that no `traceCall` is around: those become
- * children of the span that is active as they are subscribed to. It belongs next to the source. An attempt that its
+ * children of the span that is active as the first of them is subscribed to. A queue between the two may let it start in
+ * the context of another call; only a `traceCall` knows better. It belongs next to the source. An attempt that its
  * source speaks of has one span, however many are to make it.
  *
  * The source is subscribed to inside the span, so that the spans of HTTP clients are its children and `traceparent` goes
@@ -84,12 +86,9 @@ export function traceAttempt<T>(options: TraceAttemptOptions = {}): MonoTypeOper
       const model = options.model ?? numbered.model;
       const atMs = clock.now();
       const start = { attempt, model, server: undefined, provider: providerOf(provider, undefined, model), atMs };
-      const home = call?.home ?? homeIn(context.active());
-      const span =
-        tracer === undefined || call !== undefined
-          ? call?.attempt(start)
-          : new AttemptSpan(tracer, new SpanClock({ atMs, wallAtMs: clock.wallNow() }), start, context.active());
-      if (span === undefined) return source.subscribe(subscriber);
+      const parent = contextOf(outer);
+      const home = call?.home ?? homeIn(parent);
+      const span = call?.attempt(start) ?? new AttemptSpan(tracer as Tracer, clockAt(runtime, atMs), start, parent);
 
       const inside = homeIn(span.context);
       const scope = numbered.with({
@@ -108,6 +107,19 @@ export function traceAttempt<T>(options: TraceAttemptOptions = {}): MonoTypeOper
       runInScope(scope, () => inside(() => source.subscribe(inner), undefined));
       return undefined;
     });
+}
+
+function clockAt({ clock }: Runtime, atMs: number): SpanClock {
+  return new SpanClock({ atMs, wallAtMs: clock.wallNow() });
+}
+
+const contexts = new WeakMap<CallState, Context>();
+
+/** That of the first attempt: what a later one follows on, such as a timer, may have been set off anywhere. */
+function contextOf({ call }: CallScope): Context {
+  let first = contexts.get(call);
+  if (first === undefined) contexts.set(call, (first = context.active()));
+  return first;
 }
 
 /** What the source itself says of its attempt, where no call hears it. */
