@@ -2,26 +2,28 @@ import type { CallStart } from '../core/CallObserver.ts';
 import type { BoundedNames } from './BoundedNames.ts';
 import type { CallTally, EventOf } from './CallTally.ts';
 import type { GenAiBook, GenAiOperation } from './GenAiBook.ts';
-import { OPERATION_ATTRIBUTE } from './genAiMetricNames.ts';
+import { operationOf } from './operationOf.ts';
 import type { OutcomeName } from './outcomeName.ts';
+import { providerOf } from './providerOf.ts';
+import type { ProviderOption } from './providerOf.ts';
 
 /** Turns what is known of a call, as it ends, into the GenAI metrics. */
 export class GenAiMeter {
   readonly #book: GenAiBook;
   readonly #models: BoundedNames;
   readonly #responseModels: BoundedNames;
-  readonly #providerOf: (start: CallStart) => string;
+  readonly #provider: ProviderOption | undefined;
 
   constructor(
     book: GenAiBook,
     models: BoundedNames,
     responseModels: BoundedNames,
-    providerOf: (start: CallStart) => string,
+    provider: ProviderOption | undefined,
   ) {
     this.#book = book;
     this.#models = models;
     this.#responseModels = responseModels;
-    this.#providerOf = providerOf;
+    this.#provider = provider;
   }
 
   attemptEnded(start: CallStart, { model, usage, responseModel }: EventOf<'attempt.ended'>): void {
@@ -53,10 +55,9 @@ export class GenAiMeter {
   }
 
   #operation(start: CallStart, model: string | undefined, responseModel: string | undefined): GenAiOperation {
-    const named = start.attributes[OPERATION_ATTRIBUTE];
     return {
-      operation: typeof named === 'string' ? named : 'chat',
-      provider: this.#providerOf(start),
+      operation: operationOf(start),
+      provider: providerOf(this.#provider, start.server, start.model),
       requestModel: this.#models.of(model),
       responseModel: this.#responseModels.of(responseModel),
     };

@@ -8,6 +8,7 @@ import { CallMeter } from './CallMeter.ts';
 import type { MetricSemconv } from './genAiMetricNames.ts';
 import { GenAiMeter } from './GenAiMeter.ts';
 import { metricBookOf } from './MetricBook.ts';
+import type { ProviderOption } from './providerOf.ts';
 
 export interface MetricObserverOptions {
   /** Default: the one that is registered with OpenTelemetry, as soon as one is. */
@@ -21,8 +22,8 @@ export interface MetricObserverOptions {
   readonly maxTenants?: number | undefined;
   /** The same for models, for models as providers name them, for breakers and for limiters. 1 or more. */
   readonly maxModels?: number | undefined;
-  /** Who serves a call, for `gen_ai.provider.name`. Default: `'openai'` for all. */
-  readonly providerOf?: ((call: CallStart) => string) | undefined;
+  /** Who answers, for `gen_ai.provider.name`. Default: what the host name says, or else `openai`. */
+  readonly provider?: ProviderOption | undefined;
 }
 
 /** Defaults of {@link MetricObserverOptions}. Together they stay below the 2,000 sets of attributes that the SDK keeps of a metric. */
@@ -50,7 +51,7 @@ export const METRIC_OBSERVER_DEFAULTS: { readonly maxTenants: number; readonly m
  * ```
  */
 export function metricObserver(options: MetricObserverOptions = {}): CallObserver {
-  const { meterProvider, semconv = semconvOfEnvironment(), providerOf = () => 'openai' } = options;
+  const { meterProvider, semconv = semconvOfEnvironment(), provider: named } = options;
   const { maxTenants = METRIC_OBSERVER_DEFAULTS.maxTenants, maxModels = METRIC_OBSERVER_DEFAULTS.maxModels } = options;
   oneOf('semconv', semconv, ['v1.41', 'latest']);
   wholeNumber('maxTenants', maxTenants);
@@ -65,7 +66,7 @@ export function metricObserver(options: MetricObserverOptions = {}): CallObserve
     const book = metricBookOf(provider);
     if (book === undefined) return (meter = undefined);
     const models = new BoundedNames(maxModels);
-    const genAi = new GenAiMeter(book.genAi(semconv), models, new BoundedNames(maxModels), providerOf);
+    const genAi = new GenAiMeter(book.genAi(semconv), models, new BoundedNames(maxModels), named);
     return (meter = new CallMeter(book, genAi, models, maxTenants, maxModels));
   };
   return {

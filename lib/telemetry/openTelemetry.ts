@@ -2,11 +2,10 @@ import type { CallObserver } from '../core/CallObserver.ts';
 import { composeObservers } from './composeObservers.ts';
 import { metricObserver } from './metricObserver.ts';
 import type { MetricObserverOptions } from './metricObserver.ts';
-import { providerOf } from './providerOf.ts';
 import { spanObserver } from './spanObserver.ts';
 import type { SpanObserverOptions } from './spanObserver.ts';
 
-export interface OpenTelemetryOptions extends SpanObserverOptions, Omit<MetricObserverOptions, 'providerOf'> {
+export interface OpenTelemetryOptions extends SpanObserverOptions, MetricObserverOptions {
   /** Default: true. */
   readonly spans?: boolean | undefined;
   /** Default: true. */
@@ -43,11 +42,6 @@ export interface OpenTelemetryOptions extends SpanObserverOptions, Omit<MetricOb
  * ```
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): CallObserver {
-  const { spans = true, metrics = true, provider } = options;
-  const nameOf = ({ server, model }: Parameters<NonNullable<MetricObserverOptions['providerOf']>>[0]): string =>
-    providerOf(provider, server, model);
-  return composeObservers([
-    ...(spans ? [spanObserver(options)] : []),
-    ...(metrics ? [metricObserver({ ...options, providerOf: nameOf })] : []),
-  ]);
+  const { spans = true, metrics = true } = options;
+  return composeObservers([...(spans ? [spanObserver(options)] : []), ...(metrics ? [metricObserver(options)] : [])]);
 }

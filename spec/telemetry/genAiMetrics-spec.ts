@@ -198,10 +198,15 @@ describe('metricObserver, by the GenAI conventions', () => {
     }
   });
 
-  it('takes the provider from providerOf', async () => {
-    call({ providerOf: ({ model }) => `of ${model}` }).ended();
-    const [point] = (await test.collect()).points('gen_ai.client.operation.duration');
-    expect(point?.attributes).to.include({ 'gen_ai.provider.name': 'of m' });
+  it('knows the provider by its host, or from the option', async () => {
+    const server = { host: 'api.groq.com', port: 443 };
+    call({}, { server }).ended();
+    call({ provider: 'own' }, { server }).ended();
+    call({ provider: (at, model) => `${model} at ${at?.host}` }, { server }).ended();
+    const points = (await test.collect()).points('gen_ai.client.operation.duration');
+    expect(points.map(({ attributes }) => attributes['gen_ai.provider.name'])).to.have.members([
+      ...['groq', 'own', 'm at api.groq.com'],
+    ]);
   });
 
   it('bounds the models that providers name', async () => {
