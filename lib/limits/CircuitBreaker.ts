@@ -162,12 +162,12 @@ export class CircuitBreaker {
     };
   }
 
-  /** Whether it is as it was when new, so that a new one can take its place. */
+  /** Whether a new one can take its place: there is no trouble that it would have to find out about again. */
   get atRest(): boolean {
     const nowMs = this.#clock.now();
-    const { state, calls, consecutiveFailures } = this.snapshot();
+    const { state, failures, consecutiveFailures } = this.snapshot();
     const stable = state === 'closed' && nowMs - this.#closedAtMs >= this.#options.windowMs;
-    return stable && calls === 0 && consecutiveFailures === 0 && this.#inFlight === 0;
+    return stable && failures === 0 && consecutiveFailures === 0 && this.#inFlight === 0;
   }
 
   #pass(nowMs: number, changes: BreakerChange[]): void {

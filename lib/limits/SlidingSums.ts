@@ -6,8 +6,8 @@ const BUCKETS = 10;
  */
 export class SlidingSums {
   readonly #bucketMs: number;
-  readonly #first = new Float64Array(BUCKETS);
-  readonly #second = new Float64Array(BUCKETS);
+  readonly #first: number[] = Array<number>(BUCKETS).fill(0);
+  readonly #second: number[] = Array<number>(BUCKETS).fill(0);
   /** Number of the newest step, counted from the clock's zero. */
   #newest = -Infinity;
 
