@@ -123,7 +123,7 @@ export type { RefundRules } from './limits/refunds.ts';
 export { RETRY_BUDGET_DEFAULTS } from './limits/RetryBudget.ts';
 export type { RetryBudgetOptions } from './limits/RetryBudget.ts';
 export type { SpendSnapshot } from './limits/SpendLedger.ts';
-export type { SpendTotal } from './limits/SpendLedger.ts';
+export type { SpendTotal } from './limits/SpendTotals.ts';
 export { TokenBucket } from './limits/TokenBucket.ts';
 export type { TakeDecision } from './limits/TokenBucket.ts';
 export type { TokenBucketOptions } from './limits/TokenBucket.ts';

@@ -1,5 +1,4 @@
 import { invalidOption, SluiceError } from '../core/errors.ts';
-import type { SluiceEvent } from '../core/events.ts';
 import type { RetryBudgetPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
@@ -7,10 +6,10 @@ import { RetryBudget } from '../limits/RetryBudget.ts';
 import { SpendLedger } from '../limits/SpendLedger.ts';
 import { createLanes } from '../operators/createLanes.ts';
 import type { LocalLanes } from '../operators/createLanes.ts';
-import { modelPolicy } from '../policy/modelPolicy.ts';
 import { parsePolicy } from '../policy/parsePolicy.ts';
 import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
+import { spendCap } from '../policy/spendCap.ts';
 import { Admissions } from './Admissions.ts';
 import { ClientSet } from './ClientSet.ts';
 import { EventHub } from './EventHub.ts';
@@ -45,7 +44,7 @@ export class Engine {
     this.clients = new ClientSet(clients, this.runtime);
     this.#policy = this.#parsed(policy);
     this.spend = new SpendLedger(this.runtime.clock);
-    this.hub = new EventHub(options.telemetry, (event) => this.#hear(event));
+    this.hub = new EventHub(options.telemetry);
     this.calls = new RunningCalls(this.runtime);
     const { maxWaiting, maxWaitMs } = this.#policy.conversations;
     this.lanes = createLanes({ maxWaiting, maxWaitMs }, this.runtime);
@@ -80,9 +79,7 @@ export class Engine {
 
   /** @throws SluiceError `spend_capped` where the tenant has spent what it may today. */
   checkSpend(tenant: string | undefined): void {
-    const { perTenantPerDay } = this.#policy.spend;
-    const own = tenant !== undefined && Object.hasOwn(perTenantPerDay, tenant) ? perTenantPerDay[tenant] : undefined;
-    const refusal = this.spend.refusal(tenant, own ?? perTenantPerDay.default);
+    const refusal = this.spend.refusal(tenant, spendCap(this.#policy, tenant));
     if (refusal === undefined) return;
     const { cap, spent, retryAfterMs } = refusal;
     const message = `${cap} may be spent a day, and that much has been; the next day begins in ${Math.ceil(retryAfterMs / 1000)} s`;
@@ -97,13 +94,6 @@ export class Engine {
     } catch {
       // A warning must not end a call.
     }
-  }
-
-  #hear(event: SluiceEvent): void {
-    if (event.type !== 'attempt.ended' || event.usage === undefined || event.model === undefined) return;
-    const { model, tenant, usage, outcome } = event;
-    const { price } = modelPolicy(this.#policy, model);
-    if (price) this.spend.spend({ tenant, model, usage, price, wasted: outcome !== 'success' });
   }
 
   #parsed(policy: Policy | PolicyInput): Policy {

@@ -1,24 +1,20 @@
 import { Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallObserver, CallStart, ObservedCall } from '../core/CallObserver.ts';
-import type { EventListener, SluiceEvent } from '../core/events.ts';
+import type { SluiceEvent } from '../core/events.ts';
 
 /** Tells what happens to those who observe the client. None of them can break a call. */
 export class EventHub {
   readonly events$: Observable<SluiceEvent>;
   readonly #observer: CallObserver;
-  readonly #hear: EventListener;
   readonly #events = new Subject<SluiceEvent>();
 
-  /** `hear`: hears first. */
-  constructor(observer: CallObserver = {}, hear: EventListener = () => {}) {
+  constructor(observer: CallObserver = {}) {
     this.#observer = observer;
-    this.#hear = hear;
     this.events$ = this.#events.asObservable();
   }
 
   readonly onEvent = (event: SluiceEvent): void => {
-    this.#hear(event);
     try {
       this.#observer.onEvent?.(event);
     } catch {

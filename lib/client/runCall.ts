@@ -5,8 +5,10 @@ import type { CallStart } from '../core/CallObserver.ts';
 import { currentScope, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
+import type { SluiceEvent } from '../core/events.ts';
 import { scoped } from '../operators/scoped.ts';
 import type { CallPlan } from './CallPlan.ts';
+import { CallSpend } from './CallSpend.ts';
 import type { Engine } from './Engine.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
 import { parametersOf } from './parametersOf.ts';
@@ -19,7 +21,12 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
     const { tenant, conversation, priority } = plan.options;
     const below = currentScope();
     const startedAtMs = runtime.clock.now();
-    const changes = { model: plan.model, tenant, conversation, priority, onEvent: hub.onEvent };
+    const spend = new CallSpend(engine, tenant);
+    const onEvent = (event: SluiceEvent): void => {
+      spend.hear(event);
+      hub.onEvent(event);
+    };
+    const changes = { model: plan.model, tenant, conversation, priority, onEvent };
     // A call within a call of this client, such as in a degrade function, is one of its own, but not beyond its deadline.
     const joins = below !== undefined && !calls.has(below.call);
     const started = joins
@@ -35,6 +42,7 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
         ...outcome,
         attempts: scope.call.dispatched,
         durationMs: runtime.clock.now() - startedAtMs,
+        ...spend.account(outcome.outcome === 'success'),
       });
     if (calls.closed) {
       const refusal = closedError();

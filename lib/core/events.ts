@@ -31,7 +31,10 @@ export type SluiceFact =
       readonly status: number | undefined;
       readonly requestId: string | undefined;
       readonly durationMs: number;
+      /** As the provider reported it. */
       readonly usage: Usage | undefined;
+      /** Where it reported none, and has probably billed the attempt all the same. */
+      readonly estimatedUsage: Usage | undefined;
       readonly responseId: string | undefined;
       readonly responseModel: string | undefined;
       readonly serviceTier: string | undefined;
@@ -81,6 +84,15 @@ export type SluiceFact =
       readonly message: string | undefined;
       readonly attempts: number;
       readonly durationMs: number;
+      // Where the attempts of the call were accounted for:
+      /** Of the answer that was delivered. */
+      readonly usage?: Usage | undefined;
+      /** Of all other attempts, in and out. */
+      readonly wastedTokens?: number;
+      /** Of all attempts whose models have a price; `undefined` where none has. */
+      readonly cost?: number | undefined;
+      /** Whether `usage`, `wastedTokens` or `cost` rests on an estimate. */
+      readonly usageEstimated?: boolean;
     };
 
 /** Whom a fact belongs to, and when it happened. */

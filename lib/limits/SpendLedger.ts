@@ -1,5 +1,7 @@
 import type { Usage } from '../core/hints.ts';
 import type { Clock } from '../core/runtime.ts';
+import { SpendTotals } from './SpendTotals.ts';
+import type { SpendTotal } from './SpendTotals.ts';
 
 /** What a model costs, per million tokens. */
 export interface Price {
@@ -8,20 +10,12 @@ export interface Price {
   readonly cachedInputPerMTok: number;
 }
 
-export interface SpendTotal {
-  /** In the currency of the prices. */
-  readonly cost: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** Those of attempts that gave no answer; they are in the other two as well. */
-  readonly wastedTokens: number;
-}
-
 export interface SpendSnapshot {
   /** The day that is counted, in UTC. */
   readonly day: string;
+  /** Beyond 1,000 names the others together, as `other`. */
   readonly models: Readonly<Record<string, SpendTotal>>;
-  /** Calls without a tenant under the empty name. */
+  /** Calls without a tenant under the empty name. Beyond 1,000 names those without a cap together, as `other`. */
   readonly tenants: Readonly<Record<string, SpendTotal>>;
 }
 
@@ -31,6 +25,8 @@ export interface Spending {
   readonly usage: Usage;
   readonly price: Price;
   readonly wasted: boolean;
+  /** What the tenant may spend a day; `Infinity` for no cap. */
+  readonly cap: number;
 }
 
 export interface SpendRefusal {
@@ -40,37 +36,45 @@ export interface SpendRefusal {
   readonly retryAfterMs: number;
 }
 
-type Totals = Map<string, { cost: number; inputTokens: number; outputTokens: number; wastedTokens: number }>;
+/** Names of models, and of tenants without a cap, that are told apart in one day. */
+export const SPEND_NAMES = 1_000;
 
+const OTHER = 'other';
 const DAY_MS = 86_400_000;
 
 /**
  * What has been spent since midnight UTC, by model and tenant. Nothing of an earlier day is remembered. It decides and never
  * acts.
  *
+ * Memory: names come from callers, so no more than {@link SPEND_NAMES} of them are told apart in a day; what the others spend
+ * is counted together. But a tenant with a cap has a sum of its own whatever happens, or it could be spent past its cap:
+ * where a cap holds for everyone, each name that has been charged for is remembered until the day is over.
+ *
  * A wall clock that is set back does not bring an earlier day back.
  */
 export class SpendLedger {
   readonly #clock: Pick<Clock, 'wallNow'>;
   #day = -Infinity;
-  #models: Totals = new Map();
-  #tenants: Totals = new Map();
+  #models = new SpendTotals(SPEND_NAMES, OTHER);
+  #tenants = new SpendTotals(SPEND_NAMES, OTHER);
 
   constructor(clock: Pick<Clock, 'wallNow'>) {
     this.#clock = clock;
   }
 
-  spend({ tenant = '', model, usage, price, wasted }: Spending): void {
+  /** Returns the cost. */
+  spend({ tenant = '', model, usage, price, wasted, cap }: Spending): number {
     this.#turn();
-    const cost = costOfUsage(usage, price);
-    add(this.#models, model, usage, cost, wasted);
-    add(this.#tenants, tenant, usage, cost, wasted);
+    const part = { usage, cost: costOfUsage(usage, price), wasted };
+    this.#models.add(model, part, false);
+    this.#tenants.add(tenant, part, cap < Infinity);
+    return part.cost;
   }
 
   /** Whether the tenant has spent what it may today. `cap`: `Infinity` for none. */
   refusal(tenant: string | undefined, cap: number): SpendRefusal | undefined {
     this.#turn();
-    const spent = this.#tenants.get(tenant ?? '')?.cost ?? 0;
+    const spent = this.#tenants.costOf(tenant ?? '');
     if (spent < cap) return undefined;
     return { cap, spent, retryAfterMs: Math.max(0, (this.#day + 1) * DAY_MS - this.#clock.wallNow()) };
   }
@@ -79,8 +83,8 @@ export class SpendLedger {
     this.#turn();
     return {
       day: isoDay(this.#day),
-      models: shown(this.#models),
-      tenants: shown(this.#tenants),
+      models: this.#models.snapshot(),
+      tenants: this.#tenants.snapshot(),
     };
   }
 
@@ -88,8 +92,8 @@ export class SpendLedger {
     const day = Math.floor(this.#clock.wallNow() / DAY_MS);
     if (day <= this.#day) return;
     this.#day = day;
-    this.#models = new Map();
-    this.#tenants = new Map();
+    this.#models = new SpendTotals(SPEND_NAMES, OTHER);
+    this.#tenants = new SpendTotals(SPEND_NAMES, OTHER);
   }
 }
 
@@ -98,19 +102,6 @@ export function costOfUsage({ inputTokens, outputTokens, cachedInputTokens = 0 }
   const cached = Math.min(cachedInputTokens, inputTokens);
   const input = (inputTokens - cached) * price.inputPerMTok + cached * price.cachedInputPerMTok;
   return (input + outputTokens * price.outputPerMTok) / 1_000_000;
-}
-
-function add(totals: Totals, name: string, { inputTokens, outputTokens }: Usage, cost: number, wasted: boolean): void {
-  const total = totals.get(name) ?? { cost: 0, inputTokens: 0, outputTokens: 0, wastedTokens: 0 };
-  total.cost += cost;
-  total.inputTokens += inputTokens;
-  total.outputTokens += outputTokens;
-  if (wasted) total.wastedTokens += inputTokens + outputTokens;
-  totals.set(name, total);
-}
-
-function shown(totals: Totals): Readonly<Record<string, SpendTotal>> {
-  return Object.fromEntries([...totals].map(([name, total]) => [name, { ...total }]));
 }
 
 /** Days since the epoch as a date. Source: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`. */

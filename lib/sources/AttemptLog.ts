@@ -7,6 +7,7 @@ import type { SluiceError } from '../core/errors.ts';
 import type { AttemptRecord } from '../core/errors.ts';
 import type { Usage } from '../core/hints.ts';
 import type { AttemptSettings } from './AttemptOptions.ts';
+import { isBilled } from './isBilled.ts';
 
 /** What an attempt came to, in so far as it is known. */
 export interface AttemptFindings {
@@ -37,6 +38,8 @@ export class AttemptLog {
   readonly model: string | undefined;
   /** Makes what is captured of the attempt; set where it is. */
   contentOf: (() => Omit<AttemptContent, 'attempt'>) | undefined;
+  /** Guesses what the attempt was billed, where the provider does not say. */
+  estimate: { readonly streamed: boolean; usage(): Usage } | undefined;
   readonly #settings: AttemptSettings;
   #sentAtMs: number | undefined;
   #status: number | undefined;
@@ -135,6 +138,14 @@ export class AttemptLog {
     });
   }
 
+  #estimated(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined): Usage | undefined {
+    const { estimate, scope } = this;
+    if (estimate === undefined || !scope.heard) return undefined;
+    const { streamed } = estimate;
+    const billed = isBilled({ outcome, error, status: this.#status, streamed, content: this.#contentChunks > 0 });
+    return billed ? estimate.usage() : undefined;
+  }
+
   #end(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined, findings: AttemptFindings): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -152,6 +163,7 @@ export class AttemptLog {
       requestId: error?.requestId ?? this.#requestId,
       durationMs: nowMs - this.#sentAtMs,
       usage,
+      estimatedUsage: usage === undefined ? this.#estimated(outcome, error) : undefined,
       responseId,
       responseModel,
       serviceTier,

@@ -4,6 +4,7 @@ import { currentScope, deliverIn, runInScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { ChunkReader } from '../wire/ChunkReader.ts';
+import { estimateUsage } from '../wire/estimateUsage.ts';
 import { AttemptLog } from './AttemptLog.ts';
 import type { AttemptSettings } from './AttemptOptions.ts';
 import { chunkReader } from './chunkReader.ts';
@@ -48,6 +49,10 @@ export class AttemptRun<T> {
     if (this.#log.scope.wantsContent) {
       this.#log.contentOf = () => ({ api: call.api, request: call.request, answer: this.#reader?.partial() });
     }
+    this.#log.estimate = {
+      streamed: call.stream,
+      usage: () => estimateUsage(call.request, this.#reader?.partial()),
+    };
     const { runtime } = settings;
     const limits = stageLimits(settings, this.#log.scope.deadlineAtMs, runtime.clock.now());
     this.#watch = new StageWatch(limits, call.stream, runtime, (cut) => this.#cut(cut));

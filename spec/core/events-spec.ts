@@ -33,6 +33,7 @@ const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
     requestId: 'req_1',
     durationMs: 90,
     usage: undefined,
+    estimatedUsage: undefined,
     responseId: undefined,
     responseModel: undefined,
     serviceTier: undefined,
@@ -56,6 +57,10 @@ const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
     message: undefined,
     attempts: 2,
     durationMs: 700,
+    usage: undefined,
+    wastedTokens: 0,
+    cost: 0.25,
+    usageEstimated: false,
   },
 };
 

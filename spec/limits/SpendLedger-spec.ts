@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { costOfUsage, SpendLedger } from '../../lib/limits/SpendLedger.ts';
+import { costOfUsage, SPEND_NAMES, SpendLedger } from '../../lib/limits/SpendLedger.ts';
 
 const price = { inputPerMTok: 2, outputPerMTok: 10, cachedInputPerMTok: 0.5 };
 const usageOf = (inputTokens: number, outputTokens: number, cachedInputTokens?: number) => ({
@@ -19,8 +19,8 @@ describe('SpendLedger', () => {
     nowMs = NOON;
     ledger = new SpendLedger({ wallNow: () => nowMs });
   });
-  const spend = (tenant: string | undefined, model: string, wasted = false): void =>
-    ledger.spend({ tenant, model, usage: usageOf(500_000, 100_000), price, wasted });
+  const spend = (tenant: string | undefined, model: string, wasted = false, cap = Infinity): number =>
+    ledger.spend({ tenant, model, usage: usageOf(500_000, 100_000), price, wasted, cap });
 
   it('prices input, cached input and output', () => {
     expect(costOfUsage(usageOf(1_000_000, 0), price)).to.equal(2);
@@ -62,6 +62,38 @@ describe('SpendLedger', () => {
     nowMs -= 1;
     expect(ledger.refusal('acme', 2)).to.have.property('spent', 2);
     expect(ledger.snapshot().day).to.equal('2026-03-01');
+  });
+
+  it('tells so many names apart, and counts the others together', () => {
+    for (let i = 0; i < 100_000; i++) spend(`t${i}`, `m${i}`, i % 2 === 0);
+    spend('t0', 'm0');
+    spend('other', 'm99999');
+    for (const totals of [ledger.snapshot().models, ledger.snapshot().tenants]) {
+      expect(Object.keys(totals)).to.have.length(SPEND_NAMES + 1);
+      const all = Object.values(totals).reduce((sum, { cost }) => sum + cost, 0);
+      expect(all).to.equal(2 * 100_002);
+      expect(totals['other']).to.include({
+        cost: 2 * (100_001 - SPEND_NAMES),
+        inputTokens: 500_000 * (100_001 - SPEND_NAMES),
+      });
+    }
+    expect(ledger.snapshot().tenants['t0']?.cost).to.equal(4);
+    expect(ledger.refusal('other', 1)).to.equal(undefined);
+    expect(spend('other', 'a', false, 10)).to.equal(2);
+    expect(ledger.refusal('other', 2)).to.have.property('spent', 2);
+    nowMs += 86_400_000;
+    expect(ledger.snapshot()).to.deep.include({ models: {}, tenants: {} });
+  });
+
+  it('never forgets what a tenant with a cap has spent, however many names come', () => {
+    for (let i = 0; i < 2 * SPEND_NAMES; i++) spend(`flood${i}`, 'a');
+    spend('capped', 'a', false, 4);
+    for (let i = 0; i < 100_000; i++) spend(`more${i}`, 'a', false, i % 2 ? 4 : Infinity);
+    spend('capped', 'a', false, 4);
+    expect(ledger.refusal('capped', 4)).to.have.property('spent', 4);
+    expect(ledger.refusal('more1', 2)).to.have.property('spent', 2);
+    expect(ledger.refusal('more99999', 2)).to.have.property('spent', 2);
+    expect(ledger.refusal('more2', 2)).to.equal(undefined);
   });
 
   it('names every day as calendars do', () => {

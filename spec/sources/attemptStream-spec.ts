@@ -643,6 +643,13 @@ describe('attemptStream', () => {
         requestId: 'r1',
         durationMs: 17,
         usage: undefined,
+        estimatedUsage: {
+          inputTokens: 8,
+          outputTokens: 1,
+          totalTokens: 9,
+          cachedInputTokens: undefined,
+          reasoningTokens: undefined,
+        },
         responseId: 'c1',
         responseModel: 'm1-2026',
         serviceTier: undefined,
