@@ -4,6 +4,5 @@ export const LATER: Readonly<Record<string, string>> = {};
 /** Forms without a spec so far. */
 export const LATER_FORMS: Readonly<Record<string, string>> = {
   redis: 'comes with the store that processes share',
-  trace: 'comes with telemetry',
   gateway: 'comes with the gateway',
 };
