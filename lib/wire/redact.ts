@@ -42,6 +42,8 @@ export function redactHtml(html: string): string {
 /** A name such as `insufficient_quota`; `undefined` where it could be something else, such as a key. */
 export function redactName(name: string | undefined): string | undefined {
   if (name === undefined || name.length > 64 || KEY_LIKE.test(name)) return undefined;
+  // Several words are a sentence, which may quote a prompt.
+  if (name.includes(' ') && redact(name) !== name) return undefined;
   // Words and short numbers: names of errors have no words of letters and digits mixed, and keys have nothing else.
   return name.split(/[_.\- ]/).every((part) => /^(?:[A-Za-z]+\d?|\d{1,5})?$/.test(part)) && /\w/.test(name)
     ? name

@@ -68,6 +68,7 @@ describe('redact', () => {
       '123456',
       '<b>',
       'token_1234567890',
+      'my private prompt',
     ]) {
       expect(redactName(name), String(name)).to.equal(undefined);
     }
