@@ -1,7 +1,8 @@
 import type OpenAI from 'openai';
-import { chat, createQuota, startTimer, systemRuntime, throttleByBucket } from '../../../lib/index.ts';
-import type { Runtime } from '../../../lib/index.ts';
+import { CallScope, chat, createQuota, startTimer, systemRuntime, throttleByBucket } from '../../../lib/index.ts';
+import type { Runtime, Sluice } from '../../../lib/index.ts';
 import type { EmulatorOptions, EmulatorReport } from '../../../lib/emulator/index.ts';
+import { scoped } from '../../../lib/operators/scoped.ts';
 import { seededRandom } from '../../../lib/testing/seededRandom.ts';
 import { bestSchedule, percentile } from '../../helpers/ProviderBucket.ts';
 import { LoopWatch } from './LoopWatch.ts';
@@ -68,6 +69,17 @@ export function sluiceAsk(openai: OpenAI, provider: Provider, runtime: Runtime, 
       .forEach(() => marks.content());
 }
 
+/** Through a policy. */
+export function policyAsk(sluice: Sluice, runtime: Runtime): Ask {
+  return async (prompt, marks) => {
+    const messages = [{ role: 'user' as const, content: prompt }];
+    const scope = CallScope.start(runtime, {
+      onEvent: ({ type, atMs }) => type === 'attempt.started' && marks.dispatched(atMs),
+    });
+    await scoped(sluice.chat({ model: MODEL, messages }), scope, undefined).forEach(() => marks.content());
+  };
+}
+
 /** The SDK as it comes, with its own retries. */
 export function bareAsk(openai: OpenAI): Ask {
   return async (prompt, marks) => {
@@ -87,6 +99,88 @@ export function swinging(maxMs: number): typeof fetch {
   };
 }
 
+/** When what became of one call. `NaN` for what did not happen. */
+interface Asked {
+  readonly askedMs: number;
+  sentMs: number;
+  contentMs: number;
+  answered: boolean;
+}
+
+/** Makes calls, and says in the end what came of them. */
+export class LoadRun {
+  readonly #ask: Ask;
+  readonly #runtime: Runtime;
+  readonly #calls: Asked[] = [];
+  readonly #watch = new LoopWatch();
+  readonly #startMs: number;
+
+  constructor(ask: Ask, runtime: Runtime) {
+    this.#ask = ask;
+    this.#runtime = runtime;
+    this.#startMs = runtime.clock.now();
+    this.#watch.start();
+  }
+
+  get elapsedMs(): number {
+    return this.#runtime.clock.now() - this.#startMs;
+  }
+
+  get calls(): number {
+    return this.#calls.length;
+  }
+
+  /** One call. Never rejects. */
+  async call(): Promise<void> {
+    const call = { askedMs: this.elapsedMs, sentMs: NaN, contentMs: NaN, answered: false };
+    const prompt = String(this.#calls.push(call));
+    const marks: CallMarks = {
+      dispatched: (atMs) => (call.sentMs = atMs - this.#startMs),
+      content: () => {
+        if (Number.isNaN(call.contentMs)) call.contentMs = this.elapsedMs;
+      },
+    };
+    try {
+      await this.#ask(prompt, marks);
+      call.answered = true;
+    } catch {
+      // Counted as not answered.
+    }
+  }
+
+  /** Call it when all calls have ended. */
+  async result({ requestsPerMinute, burstRequests, firstTokenMs }: Provider, emulator: Reporting): Promise<LoadResult> {
+    this.#watch.stop();
+    const tookMs = this.elapsedMs;
+    const { requests, rateLimited, log } = await emulator.report();
+    const calls = this.#calls;
+    // In the order in which they were asked: timers that are due at once fire in the order of their times.
+    const asked = calls.map(({ askedMs }) => askedMs).sort((a, b) => a - b);
+    const best = bestSchedule(asked, requestsPerMinute, burstRequests).map(
+      (atMs, at) => atMs - asked[at]! + firstTokenMs,
+    );
+    const answered = calls.filter((call) => call.answered);
+    const waits = answered.map(({ askedMs, contentMs }) => contentMs - askedMs);
+    const sent = answered.filter(({ sentMs }) => !Number.isNaN(sentMs));
+    const services = sent.map(({ sentMs, contentMs }) => contentMs - sentMs);
+    // The n-th sent is the n-th to arrive, or near enough to it; the two clocks differ by a constant.
+    const inOrder = sent.map(({ sentMs }) => sentMs).sort((a, b) => a - b);
+    const delays = log.slice(0, inOrder.length).map(({ arrivedMs }, at) => arrivedMs - inOrder[at]!);
+    return {
+      calls: calls.length,
+      answered: answered.length,
+      requests,
+      rateLimited: rateLimited.total,
+      firstContentMs: { p50: percentile(waits, 0.5), p95: percentile(waits, 0.95), p99: percentile(waits, 0.99) },
+      bestP95Ms: percentile(best, 0.95),
+      tookMs,
+      lateMs: this.#watch.lateMs,
+      serviceLateMs: percentile(services, 0.95) - firstTokenMs,
+      delaySpreadMs: Math.max(...delays) - Math.min(...delays),
+    };
+  }
+}
+
 /** Makes each call at its time, and waits for all of them. */
 export async function runLoad(
   ask: Ask,
@@ -96,59 +190,14 @@ export async function runLoad(
   runtime: Runtime = systemRuntime,
 ): Promise<LoadResult> {
   await emulator.reset();
-  const { clock } = runtime;
-  const startMs = clock.now();
-  const watch = new LoopWatch().start();
-  const calls = arrivalsMs.map(() => ({ askedMs: NaN, sentMs: NaN, contentMs: NaN, answered: false }));
+  const run = new LoadRun(ask, runtime);
   await Promise.all(
-    calls.map(async (call, at) => {
-      await new Promise((resolve) =>
-        startTimer(runtime, arrivalsMs[at]! - (clock.now() - startMs), () => resolve(undefined)),
-      );
-      call.askedMs = clock.now();
-      const marks: CallMarks = {
-        dispatched: (atMs) => (call.sentMs = atMs),
-        content: () => {
-          if (Number.isNaN(call.contentMs)) call.contentMs = clock.now();
-        },
-      };
-      try {
-        await ask(String(at), marks);
-        call.answered = true;
-      } catch {
-        // Counted as not answered.
-      }
+    arrivalsMs.map(async (arrivalMs) => {
+      await new Promise((resolve) => startTimer(runtime, arrivalMs - run.elapsedMs, () => resolve(undefined)));
+      await run.call();
     }),
   );
-  watch.stop();
-  const tookMs = clock.now() - startMs;
-  const { requests, rateLimited, log } = await emulator.report();
-
-  const { requestsPerMinute, burstRequests, firstTokenMs } = provider;
-  // In the order in which they were asked: timers that are due at once fire in the order of their times.
-  const asked = calls.map(({ askedMs }) => askedMs - startMs).sort((a, b) => a - b);
-  const best = bestSchedule(asked, requestsPerMinute, burstRequests).map(
-    (atMs, at) => atMs - asked[at]! + firstTokenMs,
-  );
-  const answered = calls.filter((call) => call.answered);
-  const waits = answered.map(({ askedMs, contentMs }) => contentMs - askedMs);
-  const sent = answered.filter(({ sentMs }) => !Number.isNaN(sentMs));
-  const services = sent.map(({ sentMs, contentMs }) => contentMs - sentMs);
-  // The n-th sent is the n-th to arrive, or near enough to it; the two clocks differ by a constant.
-  const inOrder = sent.map(({ sentMs }) => sentMs).sort((a, b) => a - b);
-  const delays = log.slice(0, inOrder.length).map(({ arrivedMs }, at) => arrivedMs - inOrder[at]!);
-  return {
-    calls: calls.length,
-    answered: answered.length,
-    requests,
-    rateLimited: rateLimited.total,
-    firstContentMs: { p50: percentile(waits, 0.5), p95: percentile(waits, 0.95), p99: percentile(waits, 0.99) },
-    bestP95Ms: percentile(best, 0.95),
-    tookMs,
-    lateMs: watch.lateMs,
-    serviceLateMs: percentile(services, 0.95) - firstTokenMs,
-    delaySpreadMs: Math.max(...delays) - Math.min(...delays),
-  };
+  return run.result(provider, emulator);
 }
 
 /** The first calls of a process pay for the compiler; a model without a quota takes them. */
