@@ -3,6 +3,7 @@ export { createSluice } from './client/createSluice.ts';
 export type { ClientCall } from './client/Sluice.ts';
 export type { Sluice } from './client/Sluice.ts';
 export type { SluiceSnapshot } from './client/Sluice.ts';
+export type { SluiceSpend } from './client/Sluice.ts';
 export type { WithRestarts } from './client/Sluice.ts';
 export type { WithoutRestarts } from './client/Sluice.ts';
 export { SLUICE_DEFAULTS } from './client/SluiceOptions.ts';

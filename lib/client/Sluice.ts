@@ -25,6 +25,12 @@ export type ClientCall<T> = (
   model: string,
 ) => PromiseLike<T> | PromiseLike<AsyncIterable<T>>;
 
+/** What today's calls cost. */
+export interface SluiceSpend extends SpendSnapshot {
+  /** Share of its daily cap that a tenant has spent, for those that have one; above 1 where the last call went beyond. */
+  readonly capUsed: Readonly<Record<string, number>>;
+}
+
 /** How things stand. Plain data. */
 export interface SluiceSnapshot {
   readonly closed: boolean;
@@ -36,7 +42,7 @@ export interface SluiceSnapshot {
   /** Attempts in flight and waiting, by model and tenant, with levels, limits and breakers. */
   readonly admission: AdmissionSnapshot;
   /** Of today, at the prices of the policy, from the usage that providers reported. */
-  readonly spend: SpendSnapshot;
+  readonly spend: SluiceSpend;
 }
 
 /** Calls under one policy. See {@link createSluice}. */

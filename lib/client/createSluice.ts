@@ -16,6 +16,7 @@ import { sluiceFetch } from './fetch/sluiceFetch.ts';
 import type { ClientCall, Sluice } from './Sluice.ts';
 import { SLUICE_DEFAULTS } from './SluiceOptions.ts';
 import type { Clients, SluiceOptions } from './SluiceOptions.ts';
+import { spendOf } from './spendOf.ts';
 
 /**
  * Calls under one policy: quota, queues, retries, breakers, fallbacks, deadlines and conversations around every one of
@@ -116,7 +117,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
       callsByTenant: engine.calls.byTenant(),
       conversations: engine.lanes.snapshot(),
       admission: engine.admissions.snapshot(),
-      spend: engine.spend.snapshot(),
+      spend: spendOf(engine),
     }),
     close: async ({ drainMs = SLUICE_DEFAULTS.drainMs } = {}) => {
       await engine.calls.close(zeroOrInfinity('drainMs', drainMs));

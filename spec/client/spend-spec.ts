@@ -34,6 +34,7 @@ describe('createSluice and spend', () => {
     });
     expect(ask('acme').done).to.equal(true);
     const capped = ask('acme');
+    expect(sluice.snapshot().spend.capUsed).to.deep.equal({ acme: 4 / 3 });
     expect(capped.error).to.include({ code: 'spend_capped', limit: 3, requested: 4 });
     expect(capped.error?.retryAfterMs).to.be.within(86_399_000, 86_400_000);
     for (let i = 0; i < 3; i++) expect(ask('rich').done).to.equal(true);
