@@ -3,6 +3,7 @@ import type { RetryBudgetPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { RetryBudget } from '../limits/RetryBudget.ts';
+import { LeastTimes } from '../limits/LeastTimes.ts';
 import { SpendLedger } from '../limits/SpendLedger.ts';
 import { createLanes } from '../operators/createLanes.ts';
 import type { LocalLanes } from '../operators/createLanes.ts';
@@ -29,6 +30,8 @@ export class Engine {
   readonly lanes: LocalLanes;
   readonly admissions: Admissions;
   readonly spend: SpendLedger;
+  /** From the sending of an attempt to its first value, by model and kind of call. */
+  readonly leastTimes: LeastTimes;
   readonly #budgets = new Map<string, RetryBudget>();
   readonly #warned = new Set<string>();
   #policy: Policy;
@@ -44,6 +47,7 @@ export class Engine {
     this.clients = new ClientSet(clients, this.runtime);
     this.#policy = this.#parsed(policy);
     this.spend = new SpendLedger(this.runtime.clock);
+    this.leastTimes = new LeastTimes({}, this.runtime.clock);
     this.hub = new EventHub(options.telemetry);
     this.calls = new RunningCalls(this.runtime);
     const { maxWaiting, maxWaitMs } = this.#policy.conversations;

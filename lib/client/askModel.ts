@@ -2,6 +2,7 @@ import { defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Answer } from '../core/answer.ts';
 import { currentScope } from '../core/currentScope.ts';
+import type { SluiceEvent } from '../core/events.ts';
 import type { Restart } from '../core/restart.ts';
 import { adaptParams } from '../operators/adaptParams.ts';
 import { retryWithJitter } from '../operators/retryWithJitter.ts';
@@ -39,6 +40,7 @@ export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, m
       restarts: (options.restarts ?? false) as true,
       canContinue: settings.canContinue && request !== undefined,
       continueWith: (partial: Answer) => attempt(request && withAssistantPrefix(request, partial)),
+      leastMs: () => engine.leastTimes.of(kindOf(plan, model)),
       model,
       runtime: engine.runtime,
     }),
@@ -57,8 +59,16 @@ function sent<T>(
     const attempt$ = plan.attempt(target, request);
     if (scope === undefined) return attempt$;
     const around = engine.hub.aroundOf(scope.callId, scope.attempt);
-    return around === undefined ? attempt$ : scoped(attempt$, scope.with({ around }), scope);
+    const onEvent = (event: SluiceEvent): void => {
+      if (event.type === 'committed') engine.leastTimes.note(kindOf(plan, target.model), event.firstContentMs);
+    };
+    return scoped(attempt$, scope.with({ around, onEvent }), scope);
   });
+}
+
+/** Attempts whose times to the first value can be compared. */
+function kindOf<T>({ api, stream }: CallPlan<T>, model: string): string {
+  return `${String(api)} ${String(stream)} ${model}`;
 }
 
 function headersOf(

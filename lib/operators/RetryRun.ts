@@ -79,7 +79,7 @@ export class RetryRun<T> {
     if (hintMs > settings.maxHintMs || hintMs === MAX_HINT_MS) throw told;
     const ownMs = refused ? 0 : backoff(this.#attempts, settings.backoff, runtime.random, this.#waitMs);
     const waitMs = notBefore(ownMs, hintMs, settings.backoff, runtime.random);
-    if (runtime.clock.now() + waitMs >= this.#scope.deadlineAtMs) {
+    if (runtime.clock.now() + waitMs + settings.leastMs() >= this.#scope.deadlineAtMs) {
       throw hintMs > ownMs ? told : noTimeLeft(told, waitMs);
     }
     if (this.#budget?.withdraw(settings.tokens) === false) throw budgetExhausted(told);

@@ -38,6 +38,11 @@ export interface RetryWithJitterOptions<T> extends BackoffOptions {
   readonly canContinue?: boolean | undefined;
   /** For `'continue'`: asks for what follows `partial`, see `withAssistantPrefix`. */
   readonly continueWith?: ((partial: Answer) => Observable<T>) | undefined;
+  /**
+   * Milliseconds that an attempt takes at least until its first value: one that would have less before the deadline of the
+   * call is not made. Asked before each retry. Default: 0.
+   */
+  readonly leastMs?: (() => number) | undefined;
   /** Names the model in events, markers and errors where the source does not. */
   readonly model?: string | undefined;
   readonly onEvent?: EventListener | undefined;
@@ -73,6 +78,7 @@ export interface RetrySettings<T> {
   readonly restarts: boolean;
   /** Only where the model accepts a prefix. */
   readonly continueWith: ((partial: Answer) => Observable<T>) | undefined;
+  readonly leastMs: () => number;
   readonly model: string | undefined;
   readonly onEvent: EventListener | undefined;
   readonly runtime: Runtime;
@@ -99,6 +105,7 @@ export function retrySettings<T>(options: RetryWithJitterOptions<T>): RetrySetti
     shouldRetry: options.shouldRetry,
     restarts: options.restarts ?? false,
     continueWith: canContinue ? continueWith : undefined,
+    leastMs: options.leastMs ?? (() => 0),
     model: options.model,
     onEvent: options.onEvent,
     runtime: options.runtime ?? systemRuntime,

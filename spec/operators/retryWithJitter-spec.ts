@@ -381,6 +381,18 @@ describe('retryWithJitter', () => {
       expect(seen.error?.attempts.map(({ code }) => code)).to.deep.equal(['overloaded', 'overloaded']);
     });
 
+    it('starts nothing that takes longer than is left', () => {
+      const fails = { error: failed('overloaded') };
+      const leastOf = (leastMs: number): RetryWithJitterOptions<string> => ({
+        ...withoutJitter,
+        leastMs: () => leastMs,
+      });
+      expect(within(300, leastOf(200), fails).seen.error?.code).to.equal('timeout_deadline');
+      const { seen } = within(300, leastOf(199), fails, { values: ['a'] });
+      runtime.run();
+      expect(seen.values).to.deep.equal(['a']);
+    });
+
     it('starts nothing at the instant of the deadline', () => {
       expect(within(100, withoutJitter, { error: failed('overloaded') }).seen.error?.code).to.equal('timeout_deadline');
       const { script } = within(101, withoutJitter, { error: failed('overloaded') });
