@@ -1,7 +1,8 @@
 import { defer, finalize, takeUntil, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
-import type { CallStart } from '../core/CallObserver.ts';
+import type { CallScopeChanges } from '../core/CallScope.ts';
+import type { CallStart, ObservedCall } from '../core/CallObserver.ts';
 import { currentScope, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
@@ -33,7 +34,7 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
       ? below.with(changes)
       : CallScope.start(runtime, { ...changes, deadlineAtMs: below?.deadlineAtMs, demand: below?.demand });
     const observed = runInScope(started, () => hub.onCall(() => startOf(engine, plan, started.callId, startedAtMs)));
-    const scope = observed === undefined ? started : started.with(observed);
+    const scope = observed === undefined ? started : started.with(ownOf(observed));
 
     let outcome: CallOutcome = { outcome: 'dropped', code: undefined, message: undefined };
     const ended = (): void =>
@@ -63,6 +64,10 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
       }),
     );
   });
+}
+
+function ownOf({ onEvent, around, home, onContent }: ObservedCall): CallScopeChanges {
+  return { onEvent, around, home, onContent };
 }
 
 function startOf<T>(engine: Engine, plan: CallPlan<T>, callId: string, atMs: number): CallStart {

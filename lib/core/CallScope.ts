@@ -16,6 +16,8 @@ export interface CallState {
   dispatched: number;
   /** Those of them that failed, oldest first. */
   readonly failed: AttemptRecord[];
+  /** Kept for whoever observes the call; a map beside it would cost every call more. */
+  observed?: unknown;
 }
 
 /** What fallbacks tell those above them, nested ones as one. */
@@ -90,7 +92,7 @@ export class CallScope {
 
   /** The frame of a new call, at the pace of {@link currentPace} unless another is given. `random` makes its id. */
   static start(runtime: Runtime, changes: CallScopeChanges & { readonly id?: string | undefined } = {}): CallScope {
-    const call = { id: changes.id ?? newCallId(runtime.random), dispatched: 0, failed: [] };
+    const call = { id: changes.id ?? newCallId(runtime.random), dispatched: 0, failed: [], observed: undefined };
     return new CallScope({
       call,
       attempt: 1,

@@ -29,8 +29,8 @@ export interface AttemptEnd {
 /** The span of one request to a provider. It says nothing of tokens, which back ends would then count twice. */
 export class AttemptSpan {
   readonly attempt: number;
-  /** With the span in it. */
-  readonly context: Context;
+  readonly #parent: Context;
+  #context: Context | undefined;
   readonly #span: Span;
   readonly #clock: SpanClock;
   #ended = false;
@@ -47,7 +47,12 @@ export class AttemptSpan {
     this.attempt = attempt;
     this.#clock = clock;
     this.#span = tracer.startSpan(name, options, parent);
-    this.context = trace.setSpan(parent, this.#span);
+    this.#parent = parent;
+  }
+
+  /** With the span in it. */
+  get context(): Context {
+    return (this.#context ??= trace.setSpan(this.#parent, this.#span));
   }
 
   get ended(): boolean {

@@ -4,7 +4,7 @@ import { wholeNumber } from '../core/checks.ts';
 import { currentScope } from '../core/currentScope.ts';
 import { invalidOption } from '../core/errors.ts';
 import { CallSpan } from './CallSpan.ts';
-import { callSpanOf, rememberCallSpan } from './callSpans.ts';
+import { callSpanOf } from './callSpans.ts';
 import { captureOfEnvironment } from './captureOfEnvironment.ts';
 import type { ContentKind } from './contentAttributes.ts';
 import type { ProviderOption } from './providerOf.ts';
@@ -58,7 +58,7 @@ export function spanObserver(options: SpanObserverOptions = {}): CallObserver {
         return undefined;
       }
       const span = new CallSpan(settings, tracer, start);
-      if (scope !== undefined) rememberCallSpan(scope, span);
+      if (scope !== undefined) scope.call.observed = span;
       return span;
     },
   };
