@@ -19,7 +19,7 @@ import type { Tracing } from '../helpers/tracing.ts';
 
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 const BUSY: Reply = { error: 'overloaded', fields: { status: 503 }, firstMs: 5 };
-const LIMITED: Reply = { error: 'rate_limited', fields: { status: 429, retryAfterMs: 50 }, firstMs: 5 };
+const BROKEN: Reply = { error: 'server_error', fields: { status: 500 }, firstMs: 5 };
 const ONE = { initial: 1, min: 1, max: 1 };
 const PLAIN = { jitter: 'none', baseMs: 100, capMs: 100 } as const;
 
@@ -69,13 +69,13 @@ describe('spans of a client', () => {
   });
 
   it('leaves a call clean that succeeds after two failures, and shows them red', () => {
-    start({ models: { default: {}, a: { retry: PLAIN } } }, [BUSY, LIMITED, {}]);
+    start({ models: { default: {}, a: { retry: PLAIN } } }, [BUSY, BROKEN, {}]);
     ask();
     runtime.run();
     expect(traces.tree()).to.deep.equal([
       'chat a CLIENT 0..230 [retry.scheduled retry.scheduled]',
       '  attempt a CLIENT 503 ERROR overloaded 0..5',
-      '  attempt a CLIENT 429 ERROR rate_limited 105..110',
+      '  attempt a CLIENT 500 ERROR server_error 105..110',
       '  attempt a CLIENT 200 210..230 [first_chunk]',
     ]);
     const [first, second, third] = traces.spans;
