@@ -242,7 +242,7 @@ export class Admission {
       this.#levels.move(ticket.level, 1);
       for (const passed of passes(target)) passed.passed += cost.tokens;
       const reservation = new QuotaReservation(nowMs, target.routeFor(from), cost, target.rules);
-      const grant = new AdmissionGrant(target, reservation, decision.ticket, this.#rules.exhaustedMs, nowMs);
+      const grant = new AdmissionGrant(target, reservation, decision.ticket, nowMs);
       this.#targets.sending(target);
       this.#held.set(grant, ticket);
       return { kind: 'granted', ticket, grant, changes };

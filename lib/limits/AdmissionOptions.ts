@@ -1,4 +1,4 @@
-import { nonEmpty, positive, positiveOrInfinity, wholeNumber, zeroOrMore, zeroOrInfinity } from '../core/checks.ts';
+import { nonEmpty, positive, wholeNumber, zeroOrMore, zeroOrInfinity } from '../core/checks.ts';
 import { invalidOption } from '../core/errors.ts';
 import type { AimdOptions } from './Aimd.ts';
 import type { CircuitBreakerOptions } from './breakerRules.ts';
@@ -9,6 +9,17 @@ import type { QuotaRules } from './QuotaOptions.ts';
 /** How the provider behind a layer counts, and how it is approached. See {@link QuotaRules}. */
 export type ProviderRules = Pick<QuotaRules, 'settle' | 'refundOn' | 'arrivalMarginMs'> & {
   readonly cooldown?: CooldownOptions | undefined;
+  /** A deployment whose quota is exhausted is left alone so long, if the provider did not say. Above 0. Default: 60,000. */
+  readonly exhaustedMs?: number | undefined;
+};
+
+/** The line in front of all quotas. See {@link QuotaRules}. */
+export type LineOptions = Pick<QuotaRules, 'maxWaiting' | 'maxWaitMs'> & {
+  /**
+   * What may pass a waiter that is too large for what there is, as a part of its own tokens: it is held up by no more than
+   * that part of the time its tokens take to come in. 0 or more. Default: 0.5.
+   */
+  readonly passShare?: number | undefined;
 };
 
 /** One place that serves a model: a key, a region, a vendor. */
@@ -60,7 +71,7 @@ export interface AdmissionOptions {
   readonly quota?:
     | {
         /** The layer of all clients that have none of their own, and the bounds of the line in front of everything. */
-        readonly account?: (LayerOptions & Pick<QuotaRules, 'maxWaiting' | 'maxWaitMs'> & ProviderRules) | undefined;
+        readonly account?: (LayerOptions & LineOptions & ProviderRules) | undefined;
         /** Clients with an account of their own. */
         readonly clients?: Readonly<Record<string, LayerOptions & ProviderRules>> | undefined;
       }
@@ -75,20 +86,13 @@ export interface AdmissionOptions {
         readonly order?: readonly string[] | undefined;
         /** Ceilings: calls of a priority in flight, over all models. Default: `Infinity`. */
         readonly levels?: Readonly<Record<string, { readonly maxInFlight?: number | undefined }>> | undefined;
+        /**
+         * A priority whose oldest waiter has waited this long, times its distance from the first, gets one turn in eight.
+         * 0 or more, or `Infinity` for never. Default: 10,000.
+         */
+        readonly ageingMs?: number | undefined;
       }
     | undefined;
-  /**
-   * A priority whose oldest waiter has waited this long, times its distance from the first, gets one turn in eight.
-   * 0 or more. Default: 10,000.
-   */
-  readonly ageingMs?: number | undefined;
-  /**
-   * What may pass a waiter that is too large for what there is, as a part of its own tokens: it is held up by no more than
-   * that part of the time its tokens take to come in. 0 or more. Default: 0.5.
-   */
-  readonly passShare?: number | undefined;
-  /** A deployment whose quota is exhausted is left alone so long, if the provider did not say. Above 0. Default: 60,000. */
-  readonly exhaustedMs?: number | undefined;
 }
 
 export const ADMISSION_DEFAULTS = {
@@ -120,7 +124,6 @@ export interface CheckedAdmissionRules {
   readonly levels: readonly Level[];
   readonly ageingMs: number;
   readonly passShare: number;
-  readonly exhaustedMs: number;
 }
 
 /** @throws SluiceError `invalid_option` */
@@ -138,9 +141,8 @@ export function checkedAdmissionRules(options: AdmissionOptions): CheckedAdmissi
   return {
     maxInFlight: slots('maxInFlight', options.maxInFlight ?? defaults.maxInFlight),
     levels,
-    ageingMs: zeroOrInfinity('ageingMs', options.ageingMs ?? defaults.ageingMs),
-    passShare: zeroOrMore('passShare', options.passShare ?? defaults.passShare),
-    exhaustedMs: positiveOrInfinity('exhaustedMs', options.exhaustedMs ?? defaults.exhaustedMs),
+    ageingMs: zeroOrInfinity('priorities.ageingMs', options.priorities?.ageingMs ?? defaults.ageingMs),
+    passShare: zeroOrMore('passShare', options.quota?.account?.passShare ?? defaults.passShare),
   };
 }
 

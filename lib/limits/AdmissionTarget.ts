@@ -23,6 +23,7 @@ export interface TargetParts {
   readonly concurrency: ConcurrencyOptions | undefined;
   readonly layers: readonly QuotaLayer[];
   readonly rules: SettleRules & { readonly cooldown: CooldownOptions };
+  readonly exhaustedMs: number;
   readonly learned: LearnedRate;
   /** Those of the deployment's own layer. */
   readonly rates: LayerOptions;
@@ -91,6 +92,11 @@ export class AdmissionTarget {
     return this.#parts.rules;
   }
 
+  /** So long it is left alone when its quota is exhausted and nobody says for how long. */
+  get exhaustedMs(): number {
+    return this.#parts.exhaustedMs;
+  }
+
   /** Keeps the last of `layers` at what the provider really allows. */
   get learned(): LearnedRate {
     return this.#parts.learned;
@@ -149,8 +155,9 @@ export class AdmissionTarget {
 
   /** Until quota and cooldown let `cost` pass. Slots and breaker aside. */
   waitMs(nowMs: number, cost: LayerCost): number {
-    const lookMs = this.learned.advance(nowMs);
-    return Math.max(this.cooldown.waitMs(nowMs), Math.min(lookMs, this.#open.layersWaitMs(nowMs, cost)));
+    const pausedMs = this.cooldown.waitMs(nowMs);
+    const waitMs = this.#open.layersWaitMs(nowMs, cost);
+    return Math.max(pausedMs, Math.min(waitMs, this.learned.advance(nowMs, pausedMs, waitMs)));
   }
 
   /** At least this long until `cost` can pass behind `ahead`. `alone`: nobody of `ahead` can go elsewhere. */

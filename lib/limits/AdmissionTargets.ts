@@ -1,8 +1,8 @@
-import { nonEmpty, wholeNumber, zeroOrInfinity } from '../core/checks.ts';
+import { nonEmpty, positiveOrInfinity, wholeNumber, zeroOrInfinity } from '../core/checks.ts';
 import type { Clock } from '../core/runtime.ts';
 import { revoked } from './AdmissionGrant.ts';
 import type { TargetChange } from './AdmissionGrant.ts';
-import { own } from './AdmissionOptions.ts';
+import { ADMISSION_DEFAULTS, own } from './AdmissionOptions.ts';
 import type {
   AdmissionOptions,
   CheckedAdmissionRules,
@@ -188,7 +188,8 @@ export class AdmissionTargets {
     const from: ProviderRules | undefined = ownAccount
       ? this.#options.quota?.clients?.[client]
       : this.#options.quota?.account;
-    const rules = checkedQuotaRules(given({ ...given(from), ...given(deployment.quota) }));
+    const provider = given({ ...given(from), ...given(deployment.quota) });
+    const rules = checkedQuotaRules(provider);
     const rates = deployment.quota ?? {};
     const sharedPerMinute = Math.min(...[account, shared].map((layer) => layer?.requests?.perMinute ?? Infinity));
     const { requestsPerMinute, burstRequests, tokensPerMinute, burstTokens } = rates;
@@ -205,6 +206,7 @@ export class AdmissionTargets {
       concurrency: deployment.concurrency ?? options.concurrency,
       layers: [account, shared, learned.layer].filter((layer) => layer !== undefined),
       rules,
+      exhaustedMs: positiveOrInfinity('exhaustedMs', provider.exhaustedMs ?? ADMISSION_DEFAULTS.exhaustedMs),
       learned,
       rates,
       configured,

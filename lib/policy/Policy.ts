@@ -58,11 +58,21 @@ export interface QuotaRulesPolicy {
   readonly refundOn: Readonly<Record<RefundCause, Refund>>;
   readonly arrivalMarginMs: number;
   readonly cooldown: Complete<CooldownOptions>;
+  /** A deployment whose quota is exhausted is left alone so long, if the provider did not say. */
+  readonly exhaustedMs: number;
+}
+
+/** The line in front of all quotas. */
+export interface LinePolicy {
+  readonly maxWaiting: number;
+  readonly maxWaitMs: number;
+  /** What may pass a waiter that is too large for what there is, as a part of its tokens. */
+  readonly passShare: number;
 }
 
 export interface QuotaPolicy {
   /** The layer of all clients that have none of their own, and the line in front of all quotas. */
-  readonly account: LayerPolicy & QuotaRulesPolicy & { readonly maxWaiting: number; readonly maxWaitMs: number };
+  readonly account: LayerPolicy & QuotaRulesPolicy & LinePolicy;
   /** Clients with an account of their own: they draw on it instead of `account`. */
   readonly clients: Readonly<Record<string, LayerPolicy & QuotaRulesPolicy>>;
 }
@@ -151,6 +161,8 @@ export interface PrioritiesPolicy {
   readonly order: readonly string[];
   /** One for each name in `order`. */
   readonly levels: Readonly<Record<string, { readonly maxInFlight: number }>>;
+  /** One whose oldest waiter has waited so long, times its distance from the first, gets one turn in eight. */
+  readonly ageingMs: number;
 }
 
 export interface ConversationsPolicy {

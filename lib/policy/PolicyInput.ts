@@ -47,11 +47,13 @@ export interface LayerInput extends LayerPolicy {
   readonly refundOn?: RefundRules | undefined;
   readonly arrivalMarginMs?: number | undefined;
   readonly cooldown?: CooldownOptions | undefined;
+  readonly exhaustedMs?: number | undefined;
 }
 
 export interface AccountInput extends LayerInput {
   readonly maxWaiting?: Bound;
   readonly maxWaitMs?: Bound;
+  readonly passShare?: number | undefined;
 }
 
 export interface QuotaInput {
@@ -155,7 +157,8 @@ export interface PriorityInput {
 export interface PrioritiesInput {
   readonly order?: readonly string[] | undefined;
   readonly levels?: Readonly<Record<string, PriorityInput>> | undefined;
-  readonly [name: string]: PriorityInput | readonly string[] | Readonly<Record<string, PriorityInput>> | undefined;
+  readonly ageingMs?: Bound;
+  readonly [name: string]: PriorityInput | readonly string[] | Readonly<Record<string, PriorityInput>> | Bound;
 }
 
 export interface GatewayKeyInput {

@@ -157,7 +157,7 @@ function* unknownClients(
 
 function* priorities(own: PolicyInput, policy: Policy): Generator<Contradiction> {
   const { order } = policy.priorities;
-  const { order: written, levels = {}, ...byName } = own.priorities ?? {};
+  const { order: written, levels = {}, ageingMs: _, ...byName } = own.priorities ?? {};
   const from = [['priorities', 'order']];
   const unknown = (path: PolicyPath, name: string): Contradiction =>
     contradiction(path, `a priority of order: ${order.join(', ')}`, shown(name, isSecret(path)), {
@@ -167,7 +167,7 @@ function* priorities(own: PolicyInput, policy: Policy): Generator<Contradiction>
   for (const [i, name] of (written ?? []).entries()) {
     const path = ['priorities', 'order', i];
     if (order.indexOf(name) < i) yield contradiction(path, 'each priority once', shown(name, false));
-    if (name === 'order' || name === 'levels') yield contradiction(path, 'another name', shown(name, false));
+    if (['order', 'levels', 'ageingMs'].includes(name)) yield contradiction(path, 'another name', shown(name, false));
   }
   for (const name of Object.keys(byName)) if (!order.includes(name)) yield unknown(['priorities', name], name);
   for (const name of Object.keys(levels))

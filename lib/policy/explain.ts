@@ -1,6 +1,7 @@
 import { modelLines } from './explainModel.ts';
 import { layerLines, quotaLines } from './explainQuota.ts';
-import type { Policy, TenantPolicy } from './Policy.ts';
+import type { Policy, PrioritiesPolicy, TenantPolicy } from './Policy.ts';
+import { POLICY_DEFAULTS } from './policyDefaults.ts';
 import { policyWarnings } from './policyWarnings.ts';
 import { count, counted, duration, listed, percent } from './words.ts';
 
@@ -65,7 +66,8 @@ function togetherLines(policy: Policy): readonly string[] {
       : `at most ${count(maxInFlight)} in flight`,
     `at most ${maxWaiting === Infinity ? 'any number' : count(maxWaiting)} in line` +
       (maxWaitMs === Infinity ? '' : `, each for up to ${duration(maxWaitMs)}`),
-    `the most urgent first: ${listed(priorities.order.map((name) => priorityText(name, policy)))}`,
+    `the most urgent first: ${listed(priorities.order.map((name) => priorityText(name, policy)))}${ageingText(priorities)}`,
+    ...passText(quota.account.passShare),
     ...(maxAttempts === Infinity ? [] : [`${counted(maxAttempts, 'attempt')} of a call at most, over all models`]),
     `retries add up to ${percent(retryBudget.ratio)} to the traffic of the last ${duration(retryBudget.windowMs)}` +
       (floor > 0 ? `, or ${counted(floor, 'retry', 'retries')} a second` : ''),
@@ -75,6 +77,18 @@ function togetherLines(policy: Policy): readonly string[] {
 function priorityText(name: string, { priorities }: Policy): string {
   const { maxInFlight = Infinity } = priorities.levels[name] ?? {};
   return maxInFlight === Infinity ? name : `${name} (at most ${count(maxInFlight)} in flight)`;
+}
+
+function ageingText({ order, ageingMs }: PrioritiesPolicy): string {
+  if (order.length < 2 || ageingMs === Infinity) return '';
+  return `; one that has waited ${duration(ageingMs)} gets one turn in eight`;
+}
+
+/** The default is left out: it is of interest only to those who change it. */
+function passText(passShare: number): readonly string[] {
+  if (passShare === POLICY_DEFAULTS.passShare) return [];
+  if (passShare === 0) return ['smaller requests never pass a large one that waits for tokens'];
+  return [`smaller requests pass a large one that waits for tokens, up to ${percent(passShare)} of what it needs`];
 }
 
 function tenantsLines({ tenants, spend }: Policy): readonly string[] {

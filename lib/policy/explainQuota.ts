@@ -1,4 +1,5 @@
 import type { LayerPolicy, Policy } from './Policy.ts';
+import { POLICY_DEFAULTS } from './policyDefaults.ts';
 import { count, counted, duration } from './words.ts';
 
 /** Of about the size of a request with a long prompt. */
@@ -33,6 +34,11 @@ export function quotaLines({ quota }: Policy): readonly string[] {
       ? 'the provider counts what was reserved: tokens that were not used do not come back'
       : 'tokens that were reserved and not used come back',
   );
+  if (account.exhaustedMs !== POLICY_DEFAULTS.exhaustedMs) {
+    lines.push(
+      `an account that has run out is left alone for ${duration(account.exhaustedMs)}, or as long as the provider says`,
+    );
+  }
   for (const [name, layer] of Object.entries(clients)) {
     const own = layerLines(layer);
     lines.push(`client ${name} has an account of its own: ${own.length > 0 ? own.join('; ') : 'no rate is given'}`);

@@ -108,6 +108,8 @@ function overEach<T>(
 function overPriorities(base: PrioritiesInput | undefined, own: PrioritiesInput | undefined): PrioritiesInput {
   if (base === undefined || own === undefined) return own ?? base ?? {};
   const order = own.order ?? base.order;
-  const kept = Object.entries(base).filter(([name]) => order === undefined || order.includes(name));
+  const kept = Object.entries(base).filter(
+    ([name]) => order === undefined || order.includes(name) || name === 'ageingMs',
+  );
   return { ...Object.fromEntries(kept), ...own, ...(order && { order }) };
 }

@@ -13,7 +13,10 @@ export const POLICY_DEFAULTS: {
   readonly maxPromptTokens: number;
   readonly includeUsage: boolean;
   readonly tenant: { readonly maxInFlight: number; readonly reservedInFlight: number; readonly weight: number };
+  readonly passShare: number;
+  readonly exhaustedMs: number;
   readonly priorityOrder: readonly string[];
+  readonly ageingMs: number;
   readonly priority: { readonly maxInFlight: number };
   readonly conversationHeader: string | null;
   readonly perTenantPerDay: number;
@@ -29,7 +32,10 @@ export const POLICY_DEFAULTS: {
   maxPromptTokens: Infinity,
   includeUsage: true,
   tenant: { maxInFlight: tenantMaxInFlight, reservedInFlight, weight },
+  passShare: ADMISSION_DEFAULTS.passShare,
+  exhaustedMs: ADMISSION_DEFAULTS.exhaustedMs,
   priorityOrder: priorities,
+  ageingMs: ADMISSION_DEFAULTS.ageingMs,
   priority: { maxInFlight: Infinity },
   conversationHeader: null,
   perTenantPerDay: Infinity,

@@ -26,6 +26,7 @@ export function resolvePolicy(own: PolicyInput, clients: readonly string[] | und
         ...rulesOf(account),
         maxWaiting: bound(account.maxWaiting, QUOTA_DEFAULTS.maxWaiting),
         maxWaitMs: bound(account.maxWaitMs, QUOTA_DEFAULTS.maxWaitMs),
+        passShare: account.passShare ?? POLICY_DEFAULTS.passShare,
       },
       clients: each(quota.clients ?? {}, (layer) => ({ ...layerOf(layer), ...rulesOf(account, layer) })),
     },
@@ -67,13 +68,17 @@ function tenantOf(input: TenantInput): TenantPolicy {
 }
 
 function prioritiesOf(input: PrioritiesInput): PrioritiesPolicy {
-  const { order = POLICY_DEFAULTS.priorityOrder, levels = {}, ...byName } = input;
+  const { order = POLICY_DEFAULTS.priorityOrder, levels = {}, ageingMs, ...byName } = input;
   const settings = new Map(Object.entries({ ...levels, ...byName }));
   const levelOf = (name: string): { readonly maxInFlight: number } => {
     const { maxInFlight } = (settings.get(name) ?? {}) as { readonly maxInFlight?: number | null };
     return { maxInFlight: bound(maxInFlight, POLICY_DEFAULTS.priority.maxInFlight) };
   };
-  return { order, levels: Object.fromEntries(order.map((name) => [name, levelOf(name)])) };
+  return {
+    order,
+    levels: Object.fromEntries(order.map((name) => [name, levelOf(name)])),
+    ageingMs: bound(ageingMs, POLICY_DEFAULTS.ageingMs),
+  };
 }
 
 function gatewayKeyOf(input: string | GatewayKeyInput): GatewayKeyPolicy {

@@ -3,6 +3,7 @@ import { QUOTA_DEFAULTS } from '../limits/QuotaOptions.ts';
 import { REFUND_CAUSES, REFUND_DEFAULTS } from '../limits/refunds.ts';
 import type { Refund, RefundCause } from '../limits/refunds.ts';
 import type { LayerPolicy, QuotaRulesPolicy } from './Policy.ts';
+import { POLICY_DEFAULTS } from './policyDefaults.ts';
 import type { AccountInput, LayerInput } from './PolicyInput.ts';
 
 /** `null` is how JSON writes that there is no bound. */
@@ -37,5 +38,6 @@ export function rulesOf(...inputs: readonly (LayerInput | AccountInput | undefin
       COOLDOWN_DEFAULTS,
       ...inputs.map((input) => input?.cooldown),
     ) as typeof COOLDOWN_DEFAULTS,
+    exhaustedMs: rules.exhaustedMs ?? POLICY_DEFAULTS.exhaustedMs,
   };
 }

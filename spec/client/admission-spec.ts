@@ -96,6 +96,58 @@ describe('createSluice and what it shares', () => {
     expect(order).to.deep.equal(['batch', 'interactive', 'batch']);
   });
 
+  it('gives a priority that has waited for priorities.ageingMs its turns', () => {
+    const placeOf = (ageingMs: number | null): number => {
+      start({ maxInFlight: 1, deadlineMs: null, quota: { account: { maxWaitMs: null } }, priorities: { ageingMs } });
+      const order: string[] = [];
+      for (const priority of ['interactive', 'batch', ...Array<string>(40).fill('interactive')]) {
+        sluice.chat({ model: 'a', messages }, { priority }).subscribe({ complete: () => order.push(priority) });
+      }
+      runtime.run();
+      return order.indexOf('batch');
+    };
+    expect(placeOf(null)).to.equal(41);
+    expect(placeOf(10)).to.be.below(10);
+    expect(placeOf(300)).to.be.within(15, 24);
+  });
+
+  it('lets small requests pass a large one within quota.account.passShare', () => {
+    const startOf = (passShare: number): number => {
+      const account = { tokensPerMinute: 6000, maxWaitMs: null, passShare };
+      start({ deadlineMs: null, quota: { account } });
+      sluice.chat({ model: 'a', messages }, { cost: 5500 }).subscribe();
+      sluice.chat({ model: 'large', messages }, { cost: 5000 }).subscribe();
+      for (let i = 0; i < 300; i++) {
+        sluice.chat({ model: 'a', messages }, { cost: 100 }).subscribe();
+        runtime.advance(500);
+      }
+      return main.seen.find(({ model }) => model === 'large')?.atMs ?? Infinity;
+    };
+    expect(startOf(0)).to.be.within(45_000, 46_000);
+    expect(startOf(0.1)).to.be.within(48_000, 52_000);
+    expect(startOf(0.5)).to.be.within(60_000, 80_000);
+  });
+
+  it('leaves an account that has run out alone for its exhaustedMs, or that around it', () => {
+    const answeredAfter = (account: number, own: number | undefined): number => {
+      const quota = {
+        account: { exhaustedMs: account },
+        clients: { main: own === undefined ? {} : { exhaustedMs: own } },
+      };
+      start({ quota, models: { default: { retry: { attempts: 1 } } } }, (_, index) =>
+        index === 0 ? { error: 'quota_exhausted', fields: { status: 429 } } : {},
+      );
+      for (let atMs = 0; atMs < 30_000; atMs += 1000) {
+        const call = ask();
+        runtime.advance(1000);
+        if (call.done) return atMs;
+      }
+      return Infinity;
+    };
+    expect(answeredAfter(5500, undefined)).to.equal(6000);
+    expect(answeredAfter(5500, 2500)).to.equal(3000);
+  });
+
   it('refuses what a dead model would be asked, and asks its fallback', () => {
     const policy = {
       models: { a: { fallback: ['b'], breaker: { consecutiveFailures: 2 }, retry: { attempts: 1 } }, default: {} },

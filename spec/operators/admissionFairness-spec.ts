@@ -143,7 +143,7 @@ describe('admission, between tenants and priorities', () => {
   it('gives an aged priority one turn in eight, and no more', () => {
     const runtime = virtualRuntime();
     const admission = createAdmission(
-      { maxInFlight: 1, ageingMs: 1000, quota: { account: { maxWaitMs: Infinity } } },
+      { maxInFlight: 1, priorities: { ageingMs: 1000 }, quota: { account: { maxWaitMs: Infinity } } },
       runtime,
     );
     const batch = Array.from({ length: 200 }, () => callNow(admission, runtime, { priority: 'batch', takesMs: 10 }));
@@ -174,7 +174,7 @@ describe('admission, between tenants and priorities', () => {
   it('lets small ones pass within a bound only', () => {
     const startOf = (passShare: number | undefined): number => {
       const runtime = virtualRuntime();
-      const admission = createAdmission({ ...tight, passShare }, runtime);
+      const admission = createAdmission({ quota: { account: { ...tight.quota.account, passShare } } }, runtime);
       callNow(admission, runtime, { tokens: 550 });
       const big = callNow(admission, runtime, { tokens: 500 });
       for (let atMs = 0; atMs < 180_000; atMs += 500) callAt(admission, runtime, atMs, { tokens: 10 });

@@ -343,7 +343,7 @@ describe('createAdmission', () => {
 
     it('are left alone while their account has run out', () => {
       const runtime = virtualRuntime();
-      const admission = createAdmission({ models: two, exhaustedMs: 5000 }, runtime);
+      const admission = createAdmission({ models: two, quota: { account: { exhaustedMs: 5000 } } }, runtime);
       callNow(admission, runtime, { outcome: failure('quota_exhausted', { status: 429 }) });
       const next = Array.from({ length: 3 }, () => callNow(admission, runtime).admitted?.deployment.name);
       expect(new Set(next)).to.deep.equal(new Set(['m@azure']));
@@ -426,9 +426,9 @@ describe('createAdmission', () => {
       'concurrency.limit': { models: { default: { concurrency: { limit: 0 } } } },
       openMs: { models: { m: { breaker: { openMs: -1 } } } },
       'models.m.deployments': { models: { m: { deployments: [] } } },
-      ageingMs: { ageingMs: -1 },
-      passShare: { passShare: NaN },
-      exhaustedMs: { exhaustedMs: 0 },
+      ageingMs: { priorities: { ageingMs: -1 } },
+      passShare: { quota: { account: { passShare: NaN } } },
+      exhaustedMs: { quota: { account: { exhaustedMs: 0 } } },
       maxWaiting: { quota: { account: { maxWaiting: -1 } } },
     };
     for (const [option, options] of Object.entries(wrong)) {

@@ -23,7 +23,7 @@ describe('explain', () => {
 All calls together:
   at most 200 in flight
   at most 10,000 in line, each for up to 30 s
-  the most urgent first: interactive and batch (at most 15 in flight)
+  the most urgent first: interactive and batch (at most 15 in flight); one that has waited 10 s gets one turn in eight
   retries add up to 20 % to the traffic of the last 10 s, or 1 retry a second
 
 The account:
@@ -140,5 +140,18 @@ Warnings:
       }),
       { numRuns: 50 },
     );
+  });
+
+  it('says how the line moves, where that was chosen', () => {
+    expect(said({})).to.include('; one that has waited 10 s gets one turn in eight');
+    expect(said({ priorities: { ageingMs: 3000 } })).to.include('; one that has waited 3 s gets one turn in eight');
+    for (const priorities of [{ ageingMs: null }, { order: ['only'] }]) {
+      expect(said({ priorities })).to.not.include('one turn in eight');
+    }
+    expect(said({})).to.not.include('pass a large one');
+    expect(said({ quota: { account: { passShare: 0.25 } } })).to.include('up to 25 % of what it needs');
+    expect(said({ quota: { account: { passShare: 0 } } })).to.include('never pass a large one');
+    expect(said({})).to.not.include('run out');
+    expect(said({ quota: { account: { exhaustedMs: 5000 } } })).to.include('has run out is left alone for 5 s');
   });
 });

@@ -55,7 +55,9 @@ describe('parsePolicy', () => {
     expect(policy.priorities).to.deep.equal({
       order: ['interactive', 'batch'],
       levels: { interactive: { maxInFlight: Infinity }, batch: { maxInFlight: Infinity } },
+      ageingMs: 10_000,
     });
+    expect(policy.quota.account).to.include({ passShare: 0.5, exhaustedMs: 60_000 });
     expect(policy.retryBudget).to.deep.equal(RETRY_BUDGET_DEFAULTS);
     expect(policy.conversations).to.deep.equal({ ...CONVERSATION_LANES_DEFAULTS, header: null });
     expect(policy.spend.perTenantPerDay).to.deep.equal({ default: Infinity });

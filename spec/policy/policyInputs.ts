@@ -26,6 +26,7 @@ const rules = some({
   }),
   arrivalMarginMs: fc.nat(500),
   cooldown: some({ unhintedMs: fc.nat(5000), jitter: ratio }),
+  exhaustedMs: amount,
 });
 
 const layer = fc.tuple(rates, rules).map(([own, how]) => ({ ...own, ...how }));
@@ -83,7 +84,10 @@ export const policyInputs: Input = some({
   totalMs: bound,
   maxInFlight: fc.integer({ min: 50, max: 500 }),
   maxAttempts: bound,
-  quota: some({ account: layer, clients: fc.dictionary(client, layer) }),
+  quota: some({
+    account: fc.tuple(layer, some({ passShare: ratio })).map(([own, line]) => ({ ...own, ...line })),
+    clients: fc.dictionary(client, layer),
+  }),
   models: fc
     .record(
       { default: model([]), a: model(['b', 'c', 'd']), b: model(['c', 'd']), c: model(['d']), d: model([]) },
@@ -96,7 +100,11 @@ export const policyInputs: Input = some({
       .tuple(rates, some({ reservedInFlight: fc.nat(20), weight: ratio }))
       .map(([own, more]) => ({ ...own, ...more })),
   }),
-  priorities: fc.constantFrom({}, { order: ['x', 'y'] as string[], y: { maxInFlight: 3 } }),
+  priorities: fc.constantFrom(
+    {},
+    { ageingMs: null },
+    { ageingMs: 500, order: ['x', 'y'] as string[], y: { maxInFlight: 3 } },
+  ),
   retryBudget: some({ ratio, minPerSecond: fc.nat(3) }),
   conversations: some({ maxWaiting: bound, header: fc.constantFrom(null, 'x-conversation') }),
   spend: some({ perTenantPerDay: fc.dictionary(fc.constantFrom('default', 'acme'), bound) }),

@@ -7,7 +7,7 @@ const model = (settings: unknown): unknown => ({ models: { m: settings } });
 const above0OrOff = 'a number above 0, or null for no bound';
 const wholeOrOff = 'a whole number of at least 1, or null for no bound';
 const rates = 'requestsPerMinute, burstRequests, tokensPerMinute, burstTokens';
-const rules = 'settle, refundOn, arrivalMarginMs, cooldown';
+const rules = 'settle, refundOn, arrivalMarginMs, cooldown, exhaustedMs';
 const top =
   'preset, clients, deadlineMs, totalMs, maxInFlight, maxAttempts, quota, models, tenants, priorities, retryBudget, ' +
   'conversations, spend, store, telemetry, gateway';
@@ -32,7 +32,7 @@ const WRONG: readonly (readonly [value: unknown, ...sentences: string[]])[] = [
   ],
   [
     { quota: { account: { requestPerMinute: 60 } } },
-    `quota.account.requestPerMinute: expected one of ${rates}, ${rules}, maxWaiting, maxWaitMs, got "requestPerMinute"; did you mean "requestsPerMinute"?`,
+    `quota.account.requestPerMinute: expected one of ${rates}, ${rules}, maxWaiting, maxWaitMs, passShare, got "requestPerMinute"; did you mean "requestsPerMinute"?`,
   ],
   [
     { tenants: { acme: { wieght: 2 } } },
@@ -214,6 +214,13 @@ const WRONG: readonly (readonly [value: unknown, ...sentences: string[]])[] = [
   ],
   [{ priorities: { order: ['x', 'y', 'x'] } }, 'priorities.order[2]: expected each priority once, got "x"'],
   [{ priorities: { order: ['order'] } }, 'priorities.order[0]: expected another name, got "order"'],
+  [{ priorities: { order: ['ageingMs'] } }, 'priorities.order[0]: expected another name, got "ageingMs"'],
+  [
+    { priorities: { ageingMs: -1 } },
+    'priorities.ageingMs: expected a number of 0 or more, or null for no bound, got -1',
+  ],
+  [{ quota: { account: { passShare: -1 } } }, 'quota.account.passShare: expected a number of 0 or more, got -1'],
+  [{ quota: { account: { exhaustedMs: 0 } } }, 'quota.account.exhaustedMs: expected a number above 0, got 0'],
   [
     { gateway: { keys: [{ key: 'k', priority: 'bacth' }] } },
     'gateway.keys[0].priority: expected a priority of order: interactive, batch, got a string of 5 characters; did you mean "batch"?',

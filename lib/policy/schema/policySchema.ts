@@ -41,6 +41,11 @@ const priorities: z.ZodType<PrioritiesInput> = z
         ...POLICY_DEFAULTS.priorityOrder,
       ]),
       levels: setting(is.named(priority, 'priorities to settings'), 'The same as settings under the name itself.'),
+      ageingMs: setting(
+        is.finiteOrOff(0),
+        'After so long, times its distance from the first, a priority gets one turn in eight.',
+        POLICY_DEFAULTS.ageingMs,
+      ),
     },
     { error: prioritiesError },
   )

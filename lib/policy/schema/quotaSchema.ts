@@ -5,6 +5,7 @@ import { QUOTA_DEFAULTS } from '../../limits/QuotaOptions.ts';
 import { REFUND_CAUSES, REFUND_DEFAULTS, REFUNDS } from '../../limits/refunds.ts';
 import type { Refund, RefundCause } from '../../limits/refunds.ts';
 import type { LayerPolicy } from '../Policy.ts';
+import { POLICY_DEFAULTS } from '../policyDefaults.ts';
 import type { AccountInput, LayerInput, QuotaInput } from '../PolicyInput.ts';
 import { above0, finite, finiteOrOff, named, oneOf, setting, strict, wholeOrOff } from './leaves.ts';
 
@@ -67,6 +68,11 @@ function rules(standard: boolean): {
       cooldownSchema(standard ? COOLDOWN_DEFAULTS : {}),
       `How a pause that the provider asked for is held and left.${otherwise}`,
     ),
+    exhaustedMs: setting(
+      above0(),
+      `How long an account that has run out is left alone, if the provider does not say.${otherwise}`,
+      standard ? POLICY_DEFAULTS.exhaustedMs : undefined,
+    ),
   };
 }
 
@@ -77,6 +83,11 @@ const account: z.ZodType<AccountInput> = strict({
   ...rules(true),
   maxWaiting: setting(wholeOrOff(0), 'Requests that may wait in line.', QUOTA_DEFAULTS.maxWaiting),
   maxWaitMs: setting(finiteOrOff(0), 'Longest wait in line.', QUOTA_DEFAULTS.maxWaitMs),
+  passShare: setting(
+    finite(0),
+    'What may pass one that is too large for what there is, as a part of its tokens.',
+    POLICY_DEFAULTS.passShare,
+  ),
 });
 
 export const quotaSchema: z.ZodType<QuotaInput> = strict({
