@@ -55,7 +55,7 @@ export class QuotaDecider implements LinkUser {
     this.#server = serverWay(link, script, options.name, plan);
     this.#become(this.#server);
     link.use(this);
-    if (!link.up) this.lost(link.lostFor);
+    if (!link.up) this.#goAlone(link.lostFor);
   }
 
   /** Undefined: nobody decides, for this reason everything is to be refused. */
@@ -115,11 +115,8 @@ export class QuotaDecider implements LinkUser {
   }
 
   lost(reason: string): void {
-    this.#lostFor = reason;
-    const processes = this.#sharers();
-    this.#shares = processes ?? 1;
     const pausedMs = this.cooldownMs;
-    this.#become(processes === undefined ? undefined : shareWay(this.#plan, processes, this.#runtime));
+    this.#goAlone(reason);
     this.#user.changed(pausedMs > 0 ? [['hint', pausedMs]] : []);
     if (this.wanting()) this.#link.wanted();
   }
@@ -130,6 +127,13 @@ export class QuotaDecider implements LinkUser {
     this.#become(this.#server);
     const back: QuotaOp = ['returned', this.#options.othersMs * 1000, ...used];
     this.#user.changed(pausedMs > 0 ? [back, ['hint', pausedMs]] : [back]);
+  }
+
+  #goAlone(reason: string): void {
+    this.#lostFor = reason;
+    const processes = this.#sharers();
+    this.#shares = processes ?? 1;
+    this.#become(processes === undefined ? undefined : shareWay(this.#plan, processes, this.#runtime));
   }
 
   #become(way: QuotaWay | undefined): void {

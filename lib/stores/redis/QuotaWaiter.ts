@@ -24,3 +24,21 @@ export interface QuotaWaiter {
   told: boolean;
   place: HeapNode<QuotaWaiter> | undefined;
 }
+
+export function newWaiter(
+  asks: Pick<QuotaWaiter, 'subscriber' | 'request' | 'cost' | 'bound'>,
+  nowMs: number,
+): QuotaWaiter {
+  return {
+    ...asks,
+    enqueuedAtMs: nowMs,
+    expiresAtMs: nowMs + asks.bound.limitMs,
+    id: '',
+    state: 'asked',
+    turnAtMs: Infinity,
+    lookAtMs: Infinity,
+    reply: [],
+    told: false,
+    place: undefined,
+  };
+}

@@ -46,11 +46,11 @@ export class SharedBucket {
   }
 
   /**
-   * Undoes a charge as far as it has not come back by itself. What was given back since counts as if it had been ahead of it:
-   * too little may come back, never too much.
+   * Undoes a charge as far as it has not come back by itself. What was given back since counts as if it had been ahead of
+   * it, and what was charged since as if it had been just now: too little may come back, never too much.
    */
-  giveBack(nowUs: number, cost: number, drainedAtUs: number, backUs: number): void {
-    const left = drainedAtUs - (this.backUs - backUs) - nowUs;
+  giveBack(rule: BucketRule, nowUs: number, cost: number, drainedAtUs: number, backUs: number): void {
+    const left = drainedAtUs - (this.backUs - backUs) - nowUs - rule.lagUs;
     const given = Math.max(0, Math.min(cost, left));
     this.realUs -= given;
     this.backUs += given;

@@ -269,7 +269,7 @@ export class SharedQuota {
     marks: readonly number[],
   ) {
     const [drainedAtUs = 0, backUs = 0] = marks.slice(3 * i);
-    bucket.giveBack(nowUs, costUs(this.#rule(i), requests, tokens), drainedAtUs, backUs);
+    bucket.giveBack(this.#rule(i), nowUs, costUs(this.#rule(i), requests, tokens), drainedAtUs, backUs);
   }
 
   #changed(work: (bucket: SharedBucket, i: number) => void): OpReply {

@@ -2,8 +2,8 @@ import { Observable } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import type { RateLimitHints } from '../../core/hints.ts';
 import type { Grant, QuotaPort, QuotaRequest, QuotaSnapshot } from '../../core/ports.ts';
-import { startTimer } from '../../core/runtime.ts';
-import type { Cancel, Runtime } from '../../core/runtime.ts';
+import type { Runtime } from '../../core/runtime.ts';
+import { Alarm } from './Alarm.ts';
 import { REPLY } from './QuotaCall.ts';
 import type { OpReply, QuotaOp } from './QuotaCall.ts';
 import { QuotaCalls } from './QuotaCalls.ts';
@@ -12,15 +12,16 @@ import type { DeciderOptions } from './QuotaDecider.ts';
 import { QuotaLine } from './QuotaLine.ts';
 import { boundOf, costOf } from './quotaAsk.ts';
 import type { QuotaPlan } from './quotaRules.ts';
+import { QuotaTelling } from './QuotaTelling.ts';
+import { newWaiter } from './QuotaWaiter.ts';
 import type { QuotaWaiter } from './QuotaWaiter.ts';
 import { lineFull, noRoom, storeClosed, storeUnavailable } from './refusals.ts';
 import type { Script } from './Script.ts';
 import { reportOf, SharedGrant } from './SharedGrant.ts';
-import type { GrantDesk } from './SharedGrant.ts';
+import type { Granted } from './SharedGrant.ts';
+import { SpareSlice } from './SpareSlice.ts';
 import type { StoreLink } from './StoreLink.ts';
 
-/** What is not urgent is told within this time. */
-const LATER_MS = 20;
 /** A wait that JSON has a number for. */
 const ENDLESS_US = 1e15;
 /** A turn that has moved up by more than this: so have those behind it. */
@@ -34,17 +35,19 @@ export class SharedQuotaDesk implements QuotaPort {
   readonly #calls: QuotaCalls;
   readonly #decider: QuotaDecider;
   readonly #renewMs: number;
+  readonly #slice: SpareSlice;
+  readonly #telling: QuotaTelling;
+  readonly #alarm: Alarm;
   #calledAtMs = 0;
-  #laterAtMs = Infinity;
   #moved = false;
   #closed = false;
-  #timerAtMs = Infinity;
-  #stopTimer: Cancel | undefined;
 
   constructor(plan: QuotaPlan, link: StoreLink, script: Script, options: DeciderOptions) {
     this.#plan = plan;
     this.#runtime = link.runtime;
     this.#renewMs = plan.shared.leaseUs / 3000;
+    this.#slice = new SpareSlice(plan.shared.sliceUs / 1000);
+    this.#alarm = new Alarm(this.#runtime, () => this.#serve());
     this.#calls = new QuotaCalls({
       beforeCall: () => this.#addLooks(),
       decide: (ops) => this.#decide(ops),
@@ -55,6 +58,13 @@ export class SharedQuotaDesk implements QuotaPort {
       changed: (first) => this.#askAnew(first),
       wanting: () => this.#line.size > 0,
     });
+    this.#telling = new QuotaTelling(
+      this.#calls,
+      this.#decider,
+      this.#slice,
+      () => this.#nowMs(),
+      () => this.#watch(),
+    );
   }
 
   acquire(request: QuotaRequest): Observable<Grant> {
@@ -67,9 +77,9 @@ export class SharedQuotaDesk implements QuotaPort {
   observe(hints: RateLimitHints): void {
     for (const unit of ['requests', 'tokens'] as const) {
       const op = reportOf(this.#plan, unit, hints[unit], 0, -1);
-      if (op) this.#tell(op);
+      if (op) this.#telling.tell(op);
     }
-    if (hints.retryAfterMs !== undefined) this.#tell(['hint', hints.retryAfterMs]);
+    if (hints.retryAfterMs !== undefined) this.#telling.tell(['hint', hints.retryAfterMs]);
     this.#calls.send();
   }
 
@@ -81,6 +91,7 @@ export class SharedQuotaDesk implements QuotaPort {
   /** Ends those who wait with `closed`, and all that come. Grants that are out end as they would. */
   close(): void {
     this.#closed = true;
+    this.#telling.endSlice();
     for (const waiter of [...this.#line]) this.#fail(waiter, storeClosed());
     this.#calls.send();
   }
@@ -94,21 +105,13 @@ export class SharedQuotaDesk implements QuotaPort {
     const bound = boundOf(this.#plan, request, this.#nowMs());
     if (bound.limitMs < 0) throw noRoom({ ...bound, limitMs: 0 }, undefined);
     const nowMs = this.#nowMs();
-    const waiter: QuotaWaiter = {
-      subscriber,
-      request,
-      cost,
-      enqueuedAtMs: nowMs,
-      bound,
-      expiresAtMs: nowMs + bound.limitMs,
-      id: '',
-      state: 'asked',
-      turnAtMs: Infinity,
-      lookAtMs: Infinity,
-      reply: [],
-      told: false,
-      place: undefined,
-    };
+    this.#slice.arrived(nowMs);
+    const spare = this.#line.size === 0 && this.#decider.cooldownMs === 0 ? this.#slice.take(nowMs, cost) : undefined;
+    if (spare) {
+      this.#handOver(subscriber, { ...spare, waitedMs: 0 }, request);
+      return;
+    }
+    const waiter = newWaiter({ subscriber, request, cost, bound }, nowMs);
     this.#line.join(waiter);
     subscriber.add(() => this.#leave(waiter));
     this.#ask(waiter);
@@ -118,27 +121,27 @@ export class SharedQuotaDesk implements QuotaPort {
   #ask(waiter: QuotaWaiter): void {
     const { cost, expiresAtMs } = waiter;
     waiter.id = this.#decider.nextId();
-    waiter.state = 'asked';
     // Reserved tokens may come back early: then only the wait itself can tell.
     const limitMs = this.#plan.own.settle === 'usage' ? Infinity : expiresAtMs - this.#nowMs();
     const limitUs = Math.min(ENDLESS_US, Math.max(0, Math.floor(limitMs * 1000)));
+    // A share is too small to take ahead of need.
+    const spare = this.#decider.way?.leadMs ? this.#slice.want(this.#nowMs()) : 0;
     this.#calls.add(
-      ['enter', waiter.id, cost.requests, cost.tokens, limitUs, 0, 0],
+      ['enter', waiter.id, cost.requests, cost.tokens, limitUs, spare, cost.tokens],
       (reply) => this.#answered(waiter, reply),
       () => waiter.state === 'asked',
     );
   }
 
   #askAnew(first: readonly QuotaOp[]): void {
+    this.#slice.end();
     this.#calls.reset();
     for (const op of first) this.#calls.add(op);
     const { refusing } = this.#decider;
     for (const waiter of [...this.#line]) {
+      waiter.state = 'asked';
       if (refusing === undefined) this.#ask(waiter);
-      else {
-        waiter.state = 'asked';
-        this.#fail(waiter, storeUnavailable(refusing));
-      }
+      else this.#fail(waiter, storeUnavailable(refusing));
     }
     this.#calls.send();
   }
@@ -149,7 +152,6 @@ export class SharedQuotaDesk implements QuotaPort {
       if (kind === REPLY.granted) this.#giveBack(waiter, reply);
       return;
     }
-    const retryAfterMs = Math.max(1, Math.ceil(us / 1000));
     switch (kind) {
       case REPLY.granted:
         waiter.turnAtMs = this.#nowMs() + us / 1000;
@@ -161,14 +163,18 @@ export class SharedQuotaDesk implements QuotaPort {
         this.#waits(waiter, us / 1000, position);
         return;
       case REPLY.gone:
+        waiter.state = 'asked';
         this.#ask(waiter);
         this.#calls.send();
         return;
-      case REPLY.full:
-        this.#fail(waiter, lineFull(this.#plan.own.maxWaiting, retryAfterMs));
-        return;
-      default:
-        this.#fail(waiter, noRoom(waiter.bound, retryAfterMs));
+      default: {
+        const retryAfterMs = Math.max(1, Math.ceil(us / 1000));
+        const full = kind === REPLY.full;
+        this.#fail(
+          waiter,
+          full ? lineFull(this.#plan.own.maxWaiting, retryAfterMs) : noRoom(waiter.bound, retryAfterMs),
+        );
+      }
     }
   }
 
@@ -190,10 +196,18 @@ export class SharedQuotaDesk implements QuotaPort {
   #grant(waiter: QuotaWaiter): void {
     this.#line.leave(waiter);
     const { cost, request, enqueuedAtMs, subscriber, reply } = waiter;
-    const [, , trial = 0] = reply;
-    const waitedMs = this.#nowMs() - enqueuedAtMs;
-    const granted = { cost, takenTokens: cost.tokens, marks: reply.slice(4), trial, waitedMs };
-    subscriber.next(new SharedGrant(granted, request, this.#plan, this.#grantDesk()));
+    const [, , trial = 0, spare = 0, ...marks] = reply;
+    const nowMs = this.#nowMs();
+    if (spare > 0) {
+      this.#telling.endSlice();
+      this.#slice.fill(nowMs, spare, cost.tokens, marks.slice(marks.length / 2));
+    }
+    const granted = { cost, takenTokens: cost.tokens, marks, trial, waitedMs: nowMs - enqueuedAtMs };
+    this.#handOver(subscriber, granted, request);
+  }
+
+  #handOver(subscriber: Subscriber<Grant>, granted: Granted, request: QuotaRequest): void {
+    subscriber.next(new SharedGrant(granted, request, this.#plan, this.#telling.grantDesk()));
     subscriber.complete();
   }
 
@@ -222,27 +236,6 @@ export class SharedQuotaDesk implements QuotaPort {
     this.#calls.send();
   }
 
-  #grantDesk(): GrantDesk {
-    const { way } = this.#decider;
-    return {
-      nowMs: () => this.#nowMs(),
-      tell: (op, soon, hear) => {
-        // Who granted it is gone; only what the provider asks for still means something.
-        if (this.#decider.way !== way && op[0] !== 'hint') return;
-        this.#tell(op, hear);
-        if (soon) this.#calls.send();
-        else {
-          this.#laterAtMs = Math.min(this.#laterAtMs, this.#nowMs() + LATER_MS);
-          this.#watch();
-        }
-      },
-    };
-  }
-
-  #tell(op: QuotaOp, hear?: (reply: OpReply) => void): void {
-    if (this.#decider.refusing === undefined) this.#calls.add(op, hear);
-  }
-
   #addLooks(): void {
     const aheadMs = 2 * (this.#decider.way?.leadMs ?? 0);
     for (const waiter of this.#line.toLookAt(this.#nowMs(), aheadMs, this.#moved)) {
@@ -254,7 +247,7 @@ export class SharedQuotaDesk implements QuotaPort {
 
   #decide(ops: readonly QuotaOp[]): ReturnType<QuotaDecider['decide']> {
     this.#calledAtMs = this.#nowMs();
-    this.#laterAtMs = Infinity;
+    this.#telling.sent();
     return this.#decider.decide(ops, this.#line.size > 0);
   }
 
@@ -265,29 +258,20 @@ export class SharedQuotaDesk implements QuotaPort {
       const waitMs = late.turnAtMs === Infinity ? 1 : Math.max(1, Math.ceil(late.turnAtMs - nowMs));
       this.#fail(late, noRoom(late.bound, waitMs));
     }
+    if (this.#slice.endsAtMs <= nowMs) this.#telling.endSlice();
     if (this.#callAtMs() <= this.#nowMs()) this.#calls.send();
     this.#watch();
   }
 
   #callAtMs(): number {
     const renewAtMs = this.#line.size > 0 ? this.#calledAtMs + this.#renewMs : Infinity;
-    return Math.min(this.#laterAtMs, this.#line.lookAtMs, renewAtMs);
+    return Math.min(this.#telling.laterAtMs, this.#line.lookAtMs, this.#slice.endsAtMs, renewAtMs);
   }
 
   #watch(): void {
     // What is under way watches when it is back; those whose grant begins do not wait for that.
     const callAtMs = this.#calls.busy ? Infinity : this.#callAtMs();
-    const atMs = Math.min(this.#line.tellAtMs, callAtMs);
-    // A timer that comes too early looks again; only one that comes too late must be replaced.
-    if (atMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= atMs) return;
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
-    this.#timerAtMs = atMs;
-    if (atMs === Infinity) return;
-    this.#stopTimer = startTimer(this.#runtime, atMs - this.#nowMs(), () => {
-      this.#timerAtMs = Infinity;
-      this.#serve();
-    });
+    this.#alarm.set(Math.min(this.#line.tellAtMs, callAtMs));
   }
 
   #nowMs(): number {

@@ -124,7 +124,7 @@ end
 
 local function give_back(bucket, cost, drained_at, back)
   local key = bucket.key
-  local left = drained_at - (s['back:' .. key] - back) - now
+  local left = drained_at - (s['back:' .. key] - back) - now - bucket.lagUs
   local given = max(0, min(cost, left))
   s['real:' .. key] = s['real:' .. key] - given
   s['back:' .. key] = s['back:' .. key] + given

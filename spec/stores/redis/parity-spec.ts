@@ -8,7 +8,7 @@ import { SharedQuota } from '../../../lib/stores/redis/SharedQuota.ts';
 import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
 import type { RedisServer } from '../../helpers/redisServer.ts';
 
-const SEQUENCES = 500;
+const SEQUENCES = 300;
 const AT_ONCE = 100;
 
 /** The script with its clock replaced by a third argument. */

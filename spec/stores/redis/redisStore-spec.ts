@@ -19,6 +19,7 @@ const acquire = (quota: QuotaPort, request: Partial<QuotaRequest> = {}): Promise
       .acquire({ cost: { requests: 1, tokens: 0, explicit: true }, ...request })
       .subscribe({ next: resolve, error: reject });
   });
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'granted',
@@ -84,6 +85,15 @@ describe('redisStore, without a server', () => {
 
     for (let call = 0; call < 20; call++) expect(await codeOf(acquire(quota))).to.equal('limiter_unavailable');
     expect(performance.now() - beganMs).to.be.below(1000);
+    store.close();
+  });
+
+  it('makes quotas also while the store is lost', async () => {
+    const hang = (): Promise<never> => new Promise(() => {});
+    const store = redisStore({ evalSha: hang, eval: hang }, { commandTimeoutMs: 40, processes: 1 });
+    await acquire(store.quota('q', { requestsPerMinute: 60_000 }));
+
+    expect(await codeOf(acquire(store.quota('r', { requestsPerMinute: 60_000 })))).to.equal('granted');
     store.close();
   });
 
@@ -223,5 +233,39 @@ describeWithRedis('redisStore', () => {
     // Six seconds, had the other one still been before it.
     expect(performance.now() - beganMs).to.be.within(2000, 5000);
     stuck.unsubscribe();
+  });
+
+  describe('where many requests come', () => {
+    const tripsOf = async (quota: QuotaPort, requests: number, gapMs: number): Promise<number> => {
+      const before = await evalCalls();
+      const asked: Promise<unknown>[] = [];
+      for (let i = 0; i < requests; i++) {
+        asked.push(acquire(quota).then((grant) => grant.release(SUCCESS)));
+        await pause(gapMs);
+      }
+      await Promise.all(asked);
+      return (await evalCalls()) - before;
+    };
+    const evalCalls = async (): Promise<number> =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+    const rates = { requestsPerMinute: 12_000, burstRequests: 200 };
+
+    it('takes some ahead of need, and asks far less often than it grants', async () => {
+      expect(await tripsOf(open().quota('q', rates), 150, 5)).to.be.below(75);
+    });
+
+    it('keeps them no longer than told', async () => {
+      expect(await tripsOf(open({ sliceMs: 1 }).quota('q', rates), 60, 5)).to.be.above(55);
+    });
+
+    it('gives back what it did not use', async () => {
+      const quota = open().quota('q', { requestsPerMinute: 60, burstRequests: 200 });
+      for (let i = 0; i < 20; i++) await acquire(quota);
+      await pause(300);
+      const other = open().quota('q', { requestsPerMinute: 60, burstRequests: 200 });
+      await acquire(other);
+
+      expect(other.snapshot().layers[0]?.requests?.level).to.be.within(178.5, 183);
+    });
   });
 });
