@@ -7,6 +7,7 @@ import {
   TracerProvider as SdkTracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { ReadableSpan, Span } from '@opentelemetry/sdk-trace';
+import { EVENT_ATTRIBUTES, SPAN_ATTRIBUTES, SPAN_EVENTS } from '../../lib/telemetry/spanNames.ts';
 
 /** Spans as they were exported, and what must be true of all of them. */
 export interface Tracing {
@@ -103,4 +104,18 @@ function lineOf(span: ReadableSpan, firstMs: number): string {
     events.length === 0 ? undefined : `[${events.map(({ name }) => name).join(' ')}]`,
   ];
   return parts.filter((part) => part !== undefined).join(' ');
+}
+
+/** Names on spans that the tables do not have. */
+export function unknownNames(spans: readonly ReadableSpan[]): readonly string[] {
+  const known = new Set<string>([
+    ...Object.values(SPAN_ATTRIBUTES),
+    ...Object.values(EVENT_ATTRIBUTES),
+    ...Object.values(SPAN_EVENTS),
+  ]);
+  const used = spans.flatMap(({ attributes, events }) => [
+    ...Object.keys(attributes),
+    ...events.flatMap((event) => [event.name, ...Object.keys(event.attributes ?? {})]),
+  ]);
+  return [...new Set(used)].filter((name) => !known.has(name));
 }

@@ -8,7 +8,7 @@ import { virtualRuntime } from '../../lib/testing/index.ts';
 import { fakeProvider } from '../helpers/fakeProvider.ts';
 import type { Reply } from '../helpers/fakeProvider.ts';
 import { withOtelEnvironment } from '../helpers/otelEnvironment.ts';
-import { tracing } from '../helpers/tracing.ts';
+import { tracing, unknownNames } from '../helpers/tracing.ts';
 import type { Tracing } from '../helpers/tracing.ts';
 
 const CONTENT = [
@@ -24,6 +24,7 @@ describe('content on spans', () => {
     traces = tracing();
   });
   afterEach(() => {
+    expect(unknownNames(traces.spans)).to.deep.equal([]);
     traces.stop();
   });
 

@@ -14,7 +14,7 @@ import { fakeProvider } from '../helpers/fakeProvider.ts';
 import type { FakeProvider, Reply } from '../helpers/fakeProvider.ts';
 import { recording } from '../helpers/scripted.ts';
 import type { Recording } from '../helpers/scripted.ts';
-import { tracing } from '../helpers/tracing.ts';
+import { tracing, unknownNames } from '../helpers/tracing.ts';
 import type { Tracing } from '../helpers/tracing.ts';
 
 const messages = [{ role: 'user' as const, content: 'Hello' }];
@@ -35,6 +35,8 @@ describe('spans of a client', () => {
   afterEach(() => {
     runtime.run();
     expect(traces.spans.length, 'spans ended').to.equal(traces.started);
+    // `feature` is what the application says.
+    expect(unknownNames(traces.spans).filter((name) => name !== 'feature')).to.deep.equal([]);
     traces.stop();
     expect(provider.open, 'attempts left').to.equal(0);
   });
