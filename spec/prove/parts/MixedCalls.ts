@@ -20,6 +20,8 @@ import {
   toAsyncIterable,
 } from '../../../lib/index.ts';
 import type { EventListener, Runtime, SluiceEvent } from '../../../lib/index.ts';
+import { traceAttempt, traceCall } from '../../../lib/telemetry/index.ts';
+import { OpenSpans } from './OpenSpans.ts';
 
 /** What a call is meant to come to. */
 export type Fate = 'answered' | 'failed' | 'cancelled queued' | 'cancelled before headers' | 'cancelled in mid-stream';
@@ -43,6 +45,7 @@ export class MixedCalls {
   readonly #limit;
   readonly #lanes;
   readonly #breakers;
+  readonly #spans = new OpenSpans();
 
   constructor(baseURL: string, signal: AbortSignal, runtime: Runtime) {
     this.#openai = new OpenAI({ baseURL, apiKey: 'none' });
@@ -76,6 +79,7 @@ export class MixedCalls {
       'waiting for a slot': forSlots,
       lanes: lanes.conversations,
       'waiting in lanes': lanes.waiting,
+      'spans that have not ended': this.#spans.count,
       'missing from the quota': 60 - Math.min(60, Math.round(level)),
     };
   }
@@ -143,12 +147,14 @@ export class MixedCalls {
     const options = { runtime: this.#runtime, onEvent };
     return (source) =>
       source.pipe(
+        traceAttempt({ runtime: this.#runtime }),
         throttleByBucket(this.#quota, options),
         limitConcurrency(this.#limit, options),
         circuitBreak(this.#breakers.of(model), options),
         retryWithJitter({ attempts: 2, baseMs: 2, capMs: 5, runtime: this.#runtime }),
         inConversation(this.#lanes, conversation, options),
         takeUntil(fromEvent(this.#signal, 'abort')),
+        traceCall({ telemetry: this.#spans.telemetry, runtime: this.#runtime }),
       );
   }
 
