@@ -4,6 +4,7 @@ import type { Outcome } from '../core/outcome.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AimdDecision, AimdMark } from './Aimd.ts';
 import type { BreakerChange, BreakerTicket } from './CircuitBreaker.ts';
+import type { SentMark } from './BetweenRejections.ts';
 import type { LearnedRate } from './LearnedRate.ts';
 import type { QuotaReservation, Settlement } from './QuotaReservation.ts';
 
@@ -34,7 +35,7 @@ export class AdmissionGrant {
   readonly #mark: AimdMark;
   #reason: ErrorCode = 'rate_limited';
   #hinted: RateLimitHints | undefined;
-  #sentAtMs: number | undefined;
+  #sent: SentMark | undefined;
   /** What learned of its sending. Where another rate has been configured since, nothing of it is to be learned. */
   #sentUnder: LearnedRate | undefined;
   #answered = false;
@@ -59,11 +60,10 @@ export class AdmissionGrant {
   }
 
   dispatched(nowMs: number): void {
-    if (this.#ended || this.#sentAtMs !== undefined) return;
-    this.#sentAtMs = nowMs;
+    if (this.#ended || this.#sent !== undefined) return;
     this.target.unsent.delete(this);
     this.#sentUnder = this.target.learned;
-    this.#sentUnder.sent(nowMs);
+    this.#sent = this.#sentUnder.sent(nowMs);
     this.#reservation.dispatched(nowMs);
   }
 
@@ -75,8 +75,7 @@ export class AdmissionGrant {
   responded(nowMs: number, status: number): void {
     if (this.#ended) return;
     if (status === 503 || status === 529) this.#reason = 'overloaded';
-    // A rejection is judged when it ends, with those that are on their way.
-    if (status !== 429) this.#answer();
+    this.#answered = true;
     this.#reservation.responded(nowMs, status);
   }
 
@@ -102,9 +101,8 @@ export class AdmissionGrant {
     this.#ended = true;
     const { target } = this;
     target.unsent.delete(this);
-    this.#learn(nowMs, outcome);
-    this.#answer();
-    const settlement = this.#reservation.release(nowMs, outcome) as Settlement;
+    const expected = this.#learn(nowMs, outcome);
+    const settlement = this.#reservation.release(nowMs, outcome, !expected) as Settlement;
     const breaker = target.breaker.settle(this.#pass, outcome);
     const limit = target.judge(this.#mark, outcome, firstContentMs);
     const used = (settlement.usedTokens ?? 0) - settlement.reservedTokens;
@@ -120,20 +118,24 @@ export class AdmissionGrant {
     return true;
   }
 
-  #answer(): void {
-    if (this.#sentAtMs === undefined || this.#answered) return;
-    this.#answered = true;
-    this.#sentUnder?.answered();
-  }
-
-  #learn(nowMs: number, outcome: Outcome): void {
-    if (outcome.kind !== 'failure') return;
+  /** Whether it was a rejection that need make nobody pause: the rate is known, and the wait follows from it. */
+  #learn(nowMs: number, outcome: Outcome): boolean {
+    if (outcome.kind !== 'failure') return false;
     const { code, retryAfterMs } = outcome.error;
     if (code === 'quota_exhausted') this.target.exhausted(nowMs + (retryAfterMs ?? this.target.exhaustedMs));
-    if (code === 'rate_limited' || (code === 'overloaded' && this.#hinted?.slowDown)) {
-      const { learned } = this.target;
-      if ((this.#sentUnder ?? learned) === learned) learned.rejected(nowMs, this.#sentAtMs ?? nowMs);
-    }
+    const { learned } = this.target;
+    const sent = this.#sent;
+    if (sent === undefined || this.#sentUnder !== learned) return false;
+    if (code === 'connection' && !this.#answered) learned.lost(sent);
+    const slower = code === 'rate_limited' || (code === 'overloaded' && this.#hinted?.slowDown === true);
+    return slower && !this.#isAboutTokens && learned.rejected(nowMs, sent);
+  }
+
+  /** There was room for the request, and none for its tokens. */
+  get #isAboutTokens(): boolean {
+    const { requests, tokens } = this.#hinted ?? {};
+    const short = tokens?.remaining !== undefined && tokens.remaining < this.reservedTokens;
+    return short && requests?.remaining !== undefined && requests.remaining >= 1;
   }
 }
 

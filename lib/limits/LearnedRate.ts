@@ -1,74 +1,78 @@
 import type { LimitReading, RateLimitHints } from '../core/hints.ts';
 import type { LayerSnapshot } from '../core/ports.ts';
+import { BetweenRejections } from './BetweenRejections.ts';
+import type { Between, SentMark } from './BetweenRejections.ts';
+import { paceAt } from './ProbePace.ts';
 import { QuotaLayer } from './QuotaLayer.ts';
-import { SlidingSums } from './SlidingSums.ts';
 import type { LayerOptions } from './QuotaLayer.ts';
+import { RateSearch } from './RateSearch.ts';
+import { SlidingSums } from './SlidingSums.ts';
 
 const MINUTE_MS = 60_000;
 /** So large that it limits nothing. */
 const UNLIMITED = 1e9;
-/** The first cut, where nothing has been measured yet: of the rate that was configured. */
-const FIRST_CUT = 0.5;
-/** Where none was: what got through, or at least this part of what was sent. */
-const UNKNOWN_SHARE = 0.125;
-/** One rejection alone is no reason to go slower than that, per minute. */
-const LEAST_GUESS = 600;
-/** A measurement takes so many requests, and so long. Without one the rate is cut by `UNSEEN_CUT`. */
-const LEAST_ARRIVED = 10;
-const LEAST_MS = 2000;
-const UNSEEN_CUT = 0.8;
-/** No one measurement is believed below this part of the last. */
-const FURTHEST = 0.4;
+/** No first guess is lower, and none from fewer than `FEW` attempts. */
+const LEAST_GUESS = 60;
+const LEAST_OF_FEW = 600;
 /** How often growth is looked at while everyone waits. */
-const LOOK_MS = 500;
-/** What was sent of late, less a second's worth for the burst over there, got through: measured where the rate had been too
- * low to fill that. */
-const RECENT_MS = 8000;
-/** Kept below what was measured, so that noise is not answered 429. */
-const BELOW = 0.98;
-/** Two measurements this close are one and the same rate. */
-const AGREE = 0.1;
-/** How growth begins after a rejection: `heldMs` of none, then `first` of the rate, twice as much every `doublesMs`. */
-const SEARCHING = { heldMs: 1500, first: 0.03, doublesMs: 1000 };
-const SETTLED = { heldMs: 10_000, first: 0.005, doublesMs: 1500 };
-/** Slow providers are probed less often: there one rejection is a large part of the traffic. */
-const SLOW_PER_MINUTE = 600;
-const SLOW_HELD_MS = 25_000;
-/** A rate that held before a fall is gone back to for so long. */
-const REMEMBERED_MS = 60_000;
+const LOOK_MS = 250;
+/** Fewer than that between two rejections tell no rate, only that it is lower. */
+const FEW = 8;
+/** Kept free in the provider's bucket after a rejection, so that what arrives early finds room. */
+const RESERVE_MS = 60;
+/** After a rejection nothing is sent for so long at most; twice as long for each time that nothing had passed since the last. */
+const LONGEST_DEBT_MS = 1200;
+const LONGEST_SLOW_DEBT_MS = 28_000;
+/** A fallen rate is back once so much more than it had been was sent: no bucket over there explains it. */
+const BURST_MS = 1000;
+/** What was configured is right again after so long at it without a rejection. */
+const CALM_MS = 10_000;
+/** What was sent in this time is what a first guess is made from. */
+const RECENT_MS = 10_000;
 
 /**
  * Keeps the layer of one deployment at what its provider really allows. Pure: times are passed in.
  *
- * A rejection says that the provider's bucket is empty. Between two of them it has let in what was sent, no more and no
- * less, so their distance measures its rate, whatever its burst; what was rejected counts as sent, as providers count it.
- * From the measured rate growth is nothing at first and then exponential, until the next rejection: slow while two
- * measurements agree, fast after a fall, back up to the rate that held before it.
- *
- * A limit that the provider names is taken at once, as the most.
+ * Nothing is changed before a first rejection. From then on the distance between two of them measures the rate (see
+ * {@link BetweenRejections}), and {@link RateSearch} says how to probe it. A limit that the provider names is taken at once,
+ * as the most.
  */
 export class LearnedRate {
   readonly layer: QuotaLayer;
   readonly #options: LayerOptions;
   /** The least rate of the layers that it shares with others. */
   readonly #sharedPerMinute: number;
+  readonly #between = new BetweenRejections();
+  readonly #recent = new SlidingSums(RECENT_MS);
+  #firstAtMs: number | undefined;
   /** Per minute, as all below. What the buckets are set to. */
   #set: number;
-  /** As measured last. `undefined`: nothing was rejected yet. */
-  #measured: number | undefined;
   #named = Infinity;
-  #before = { perMinute: 0, atMs: -Infinity };
-  #searching = true;
-  readonly #recent = new SlidingSums(RECENT_MS);
-  #sent = 0;
-  #heldFromMs = -Infinity;
   /** Rejections that were new, although the limit had been named. */
   #inSpite = 0;
-  #unanswered = 0;
-  #firstAtMs: number | undefined;
-  /** Of the last rejection that was a new one, and what had arrived over there by then. */
-  #eventAtMs = -Infinity;
-  #eventArrived = 0;
+  /** `undefined`: nothing was rejected yet. */
+  #search: RateSearch | undefined;
+  /** Attempts up to this one had been sent before the last rejection was heard: theirs tell of the same moment. */
+  #heardOrder = 0;
+  /** When the next after it was sent. */
+  #freshFromMs = 0;
+  #cluster = 0;
+  /** Of the first rejection, while that is all that is known. */
+  #guessing = false;
+  #firstRefused = 0;
+  #owed = 0;
+  /** How often in a row nothing had passed since the last rejection. */
+  #nothingPassed = 0;
+  /** Something had, so that the rejection is the end of a measurement. */
+  #expected = false;
+  #doing: 'idle' | 'paused' | 'probing' = 'idle';
+  #lookedAtMs = 0;
+  /** Since the last rejection: while someone waited for the rate; while nobody did; and while it was as configured. */
+  #probedMs = 0;
+  #idleMs = 0;
+  #calmMs = 0;
+  /** What was sent beyond the estimate, in milliseconds of it. */
+  #excessMs = 0;
 
   /** @throws SluiceError `invalid_option` */
   constructor(name: string, options: LayerOptions, sharedPerMinute: number, arrivalMarginMs: number, nowMs: number) {
@@ -91,37 +95,63 @@ export class LearnedRate {
     return { layer: this.layer.name, requests: shown(requests), tokens: shown(tokens) };
   }
 
-  sent(nowMs: number): void {
+  sent(nowMs: number): SentMark {
     this.#firstAtMs ??= nowMs;
-    this.#sent++;
     this.#recent.add(nowMs, 1, 0);
-    this.#unanswered++;
-    this.#grow(nowMs);
+    const mark = this.#between.send(nowMs);
+    if (mark.order === this.#heardOrder + 1) this.#freshFromMs = nowMs;
+    return mark;
   }
 
-  /** Lets the rate grow. Returns when to do so again, at the latest, in milliseconds. */
-  advance(nowMs: number): number {
-    this.#grow(nowMs);
-    return this.#measured === undefined || this.#set >= this.#most ? Infinity : LOOK_MS;
+  /** It did not arrive. */
+  lost(mark: SentMark): void {
+    this.#between.uncount(mark);
   }
 
-  answered(): void {
-    this.#unanswered--;
+  /**
+   * Lets the rate grow while someone waits for it. `pausedMs`: for how long they wait for something else; `waitMs`: for the
+   * rate. Returns when to do so again, at the latest, in milliseconds.
+   */
+  advance(nowMs: number, pausedMs: number, waitMs: number): number {
+    const search = this.#search;
+    if (search === undefined) return Infinity;
+    const passedMs = nowMs - this.#lookedAtMs;
+    this.#lookedAtMs = nowMs;
+    const probed = this.#doing === 'probing';
+    if (probed) {
+      this.#probedMs += passedMs;
+      this.#excessMs += passedMs * (this.#set / search.estimate - 1);
+    } else if (this.#doing === 'idle') this.#idleMs += passedMs;
+    // What was rejected is paid off first.
+    const owing = (this.layer.requests?.level(nowMs) ?? 0) < -1;
+    this.#doing = pausedMs > 0 || owing ? 'paused' : waitMs > 0 ? 'probing' : 'idle';
+    if (this.#set < this.#most) this.#grow(nowMs, search, probed ? passedMs : 0);
+    return this.#set < this.#most ? LOOK_MS : Infinity;
   }
 
-  /** An attempt that was sent then was rejected for its rate. Call it before `answered`. */
-  rejected(nowMs: number, sentAtMs: number): void {
-    const { requests } = this.layer;
-    if (sentAtMs < this.#eventAtMs) {
-      // It tells of the same moment. The bucket over there is charged for it all the same.
-      requests?.chargeMore(nowMs, 1);
-      return;
+  /** An attempt was rejected for its rate. Whether it was the end of a measurement, so that nobody need pause. */
+  rejected(nowMs: number, mark: SentMark): boolean {
+    this.#between.uncount(mark);
+    if (mark.order <= this.#heardOrder) {
+      this.#cluster++;
+      if (this.#guessing) {
+        this.#firstRefused++;
+        this.#guess(nowMs);
+      } else this.#search?.stretch(nowMs, this.#cluster);
+      return this.#expected;
     }
+    const fresh = mark.order - this.#heardOrder - 1;
+    this.#heardOrder = this.#between.sent;
+    this.#cluster = 1;
+    this.#expected = this.#search !== undefined && fresh > 0;
     // A rate that is named is the right one, unless rejections go on: then others have a part of it.
-    if (this.#named === Infinity || ++this.#inSpite > 2) this.#measure(nowMs);
-    this.#eventAtMs = this.#heldFromMs = nowMs;
-    this.#eventArrived = this.#sent - this.#unanswered;
-    requests?.report(nowMs, { limit: undefined, remaining: 0, resetMs: undefined, windowMs: MINUTE_MS }, undefined);
+    if (this.#named < Infinity && ++this.#inSpite <= 2) this.#between.mark(mark);
+    else if (this.#search === undefined) this.#begin(nowMs, mark);
+    else this.#measure(nowMs, this.#search, mark, fresh);
+    if (!this.#guessing) this.#empty(nowMs, mark);
+    this.#probedMs = this.#idleMs = this.#excessMs = this.#calmMs = 0;
+    this.#lookedAtMs = nowMs;
+    return this.#expected;
   }
 
   reported(nowMs: number, hints: RateLimitHints): void {
@@ -136,7 +166,8 @@ export class LearnedRate {
     const requests = perMinute(hints.requests);
     if (requests === undefined || requests === this.#named) return;
     this.#named = requests;
-    this.#measured = undefined;
+    this.#search = undefined;
+    this.#guessing = false;
     this.#inSpite = 0;
     this.#apply(nowMs, requests);
   }
@@ -145,65 +176,111 @@ export class LearnedRate {
     return Math.min(this.#options.requestsPerMinute as number, this.#named);
   }
 
-  #measure(nowMs: number): void {
-    const before = this.#measured;
-    if (before === undefined) {
-      const passed = Math.max(this.#sent - this.#unanswered, UNKNOWN_SHARE * this.#sent);
-      const configured = Math.min(this.#set, this.#sharedPerMinute);
-      const guess = configured < UNLIMITED ? configured * FIRST_CUT : (passed * MINUTE_MS) / this.#overMs(nowMs);
-      this.#measured = Math.max(LEAST_GUESS, guess);
-      this.#apply(nowMs, this.#measured);
-      return;
+  /** What was asked for, here or in the layers that are shared. */
+  get #configured(): number {
+    const perMinute = Math.min(this.#most, this.#sharedPerMinute);
+    return perMinute < UNLIMITED ? perMinute : Infinity;
+  }
+
+  #begin(nowMs: number, mark: SentMark): void {
+    const { passed, overMs } = this.#lately(nowMs);
+    const configured = this.#configured;
+    // It held for a while, so it may be back.
+    const held = overMs >= 5000 && passed > (0.5 * configured * overMs) / MINUTE_MS;
+    this.#search = new RateSearch(nowMs, configured, held && this.#named === Infinity ? configured : undefined);
+    this.#guessing = true;
+    this.#firstRefused = this.#nothingPassed = 0;
+    // What passed next to those that were rejected with it had been there before.
+    this.#between.mark({ order: this.#heardOrder, atMs: mark.atMs });
+    this.#guess(nowMs);
+  }
+
+  /** From the first rejection: what was configured, else what got through, as far as is known by now. */
+  #guess(nowMs: number): void {
+    const { passed, overMs } = this.#lately(nowMs);
+    const seen = ((passed - this.#firstRefused - 1) * MINUTE_MS) / overMs;
+    const configured = this.#configured;
+    this.#search?.guess(configured < Infinity ? configured : Math.max(passed < FEW ? LEAST_OF_FEW : LEAST_GUESS, seen));
+    this.#follow(nowMs);
+    this.layer.requests?.reset(nowMs, 0);
+  }
+
+  #lately(nowMs: number): { readonly passed: number; readonly overMs: number } {
+    const overMs = Math.min(this.#recent.reachMs(nowMs), nowMs - (this.#firstAtMs ?? nowMs));
+    return { passed: this.#recent.first(nowMs), overMs: Math.max(1000, overMs) };
+  }
+
+  #measure(nowMs: number, search: RateSearch, mark: SentMark, fresh: number): void {
+    this.#guessing = false;
+    const between = this.#between.until(mark);
+    if (between === undefined) {
+      this.#between.mark(mark);
+      search.again();
+    } else {
+      this.#judge(nowMs, search, mark, fresh, between);
+      search.stretch(nowMs, this.#cluster);
     }
-    const overMs = nowMs - this.#eventAtMs;
-    const arrived = this.#sent - this.#unanswered - this.#eventArrived;
-    // Too little to measure anything by: still in the debt of the last time.
-    const tail = ((this.#recent.first(nowMs) - before / 60) * MINUTE_MS) / RECENT_MS;
-    const measurable = arrived >= LEAST_ARRIVED && overMs >= LEAST_MS;
-    const seen = measurable
-      ? Math.max(
-          FURTHEST * before,
-          (arrived * MINUTE_MS) / overMs,
-          Math.min(tail, this.#searching ? Infinity : 1.1 * before),
-        )
-      : UNSEEN_CUT * before;
-    const fell = seen < before * (1 - AGREE);
-    if (fell && !this.#searching) this.#before = { perMinute: before, atMs: nowMs };
-    // While it is settled the provider's bucket runs over at times, and what is lost there is not to be believed.
-    this.#measured = fell || this.#searching ? seen : Math.max(seen, (seen + 3 * before) / 4);
-    this.#searching = !measurable || Math.abs(seen - before) > before * AGREE;
-    this.#apply(nowMs, this.#measured * BELOW);
+    this.#follow(nowMs);
   }
 
-  #overMs(nowMs: number): number {
-    return Math.max(1000, nowMs - (this.#firstAtMs ?? nowMs));
+  #judge(nowMs: number, search: RateSearch, mark: SentMark, fresh: number, between: Between): void {
+    const wasInDebt = this.#nothingPassed > 0;
+    this.#nothingPassed = fresh === 0 ? this.#nothingPassed + 1 : 0;
+    this.#owed = fresh === 0 ? between.refused + this.#firstRefused : 0;
+    // While nobody waited the bucket over there may have filled up: what passed since tells nothing.
+    const idle = this.#idleMs > 0.3 * between.overMs;
+    // After a first burst that shows a debt over there, not a lower rate.
+    const inDebt = fresh === 0 && this.#firstRefused > 3 && this.#nothingPassed < 3;
+    if (wasInDebt && fresh > 0) {
+      const passed = (fresh * MINUTE_MS) / Math.max(1, mark.atMs - this.#freshFromMs);
+      search.afterDebt(Math.min(0.85 * this.#set, passed));
+    } else if (!idle && fresh >= FEW) search.measured(nowMs, between, this.#set);
+    else if (!idle && !inDebt) search.tooFew(nowMs, between, this.#nothingPassed < 2);
+    if (fresh > 0) this.#firstRefused = 0;
+    if (idle || fresh > 0) this.#between.mark(mark);
   }
 
-  #grow(nowMs: number): void {
-    if (this.#measured === undefined || this.#set >= this.#most) return;
-    const pace = this.#searching ? SEARCHING : SETTLED;
-    const heldMs = this.#measured < SLOW_PER_MINUTE && !this.#searching ? SLOW_HELD_MS : pace.heldMs;
-    // Nothing is learned while what was rejected is paid off.
-    if ((this.layer.requests?.level(nowMs) ?? 0) < -1) this.#heldFromMs = nowMs;
-    const growingMs = nowMs - this.#heldFromMs - heldMs;
-    if (growingMs <= 0) return;
-    const grown = this.#measured * (BELOW + pace.first * (2 ** (growingMs / pace.doublesMs) - 1));
-    const { perMinute: known, atMs } = this.#before;
-    if (grown >= known * BELOW && this.#measured < known * BELOW && nowMs - atMs < REMEMBERED_MS) {
-      // As it was before the fall: from here on probe slowly.
-      this.#measured = known;
-      this.#searching = false;
-      this.#eventAtMs = this.#heldFromMs = nowMs;
-      this.#eventArrived = this.#sent - this.#unanswered;
-      this.#apply(nowMs, known * BELOW);
-    } else if (grown > this.#set * 1.005) this.#apply(nowMs, grown);
+  /** The bucket over there was empty as this one arrived. */
+  #empty(nowMs: number, mark: SentMark): void {
+    const perMs = Math.min(this.#search?.estimate ?? this.#set, this.#set, this.#sharedPerMinute) / MINUTE_MS;
+    if (!(perMs < UNLIMITED / MINUTE_MS)) return;
+    const level = perMs * (nowMs - mark.atMs) - (this.#between.sent - mark.order) - this.#owed;
+    const longestMs = this.#search?.slow
+      ? LONGEST_SLOW_DEBT_MS
+      : LONGEST_DEBT_MS * 2 ** Math.min(4, this.#nothingPassed);
+    this.layer.requests?.lower(nowMs, Math.max(level, -perMs * longestMs) - perMs * RESERVE_MS);
+  }
+
+  #grow(nowMs: number, search: RateSearch, passedMs: number): void {
+    const grown = search.estimate * paceAt(search.pace, this.#probedMs);
+    const known = (this.#named === Infinity ? search.remembered(nowMs) : undefined) ?? Infinity;
+    const configured = this.#configured;
+    if (grown >= known && this.#excessMs > (BURST_MS * known) / search.estimate) {
+      search.returned(known);
+      this.#between.forget();
+      this.#probedMs = this.#excessMs = 0;
+      this.#follow(nowMs);
+    } else if (this.#set >= configured && grown >= configured && (this.#calmMs += passedMs) > CALM_MS) {
+      this.#search = undefined;
+      this.#between.forget();
+      this.#apply(nowMs, UNLIMITED);
+    } else {
+      const next = Math.min(grown, known, configured);
+      if (Math.abs(next - this.#set) > 0.001 * this.#set) this.#apply(nowMs, next);
+    }
+  }
+
+  #follow(nowMs: number): void {
+    const search = this.#search;
+    if (search) this.#apply(nowMs, search.estimate * paceAt(search.pace, 0));
   }
 
   #apply(nowMs: number, rate: number): void {
     const set = Math.max(1, Math.min(rate, this.#most));
     if (set === this.#set) return;
     this.#set = set;
-    const burst = Math.max(1, set / 60);
+    // Half a second's worth: it is not known how much the provider takes at once.
+    const burst = Math.max(1 + set / 600, set / 120);
     this.layer.setRate(nowMs, {
       requestsPerMinute: set,
       burstRequests: Math.min(this.#options.burstRequests ?? burst, burst),

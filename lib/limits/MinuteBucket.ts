@@ -118,6 +118,16 @@ export class MinuteBucket {
     this.#bucket.lower(nowMs, remaining + refilled - (this.#sent - sent.total) - this.#unsent);
   }
 
+  /** Takes away what is above `level`, from which what has not been dispatched is still to be taken. */
+  lower(nowMs: number, level: number): void {
+    this.#bucket.lower(nowMs, level - this.#unsent);
+  }
+
+  /** Forgets what was taken: from now on there is `level`, from which what has not been dispatched is still to be taken. */
+  reset(nowMs: number, level: number): void {
+    this.#bucket.reset(nowMs, level - this.#unsent);
+  }
+
   setRate(nowMs: number, rate: MinuteRate): void {
     this.#bucket.setRate(nowMs, { capacity: rate.burst, refillPerSecond: rate.perMinute / 60 });
     this.#perMinute = rate.perMinute;

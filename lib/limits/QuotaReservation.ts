@@ -85,8 +85,11 @@ export class QuotaReservation {
     this.#chargeTokens(nowMs, reserved ? Math.max(usage.totalTokens, this.cost.tokens) : usage.totalTokens);
   }
 
-  /** Ends the reservation, once. What is refunded depends on how the attempt ended. */
-  release(nowMs: number, outcome: Outcome): Settlement | undefined {
+  /**
+   * Ends the reservation, once. What is refunded depends on how the attempt ended. `pauses`: whether a rejection that named
+   * no wait begins a pause.
+   */
+  release(nowMs: number, outcome: Outcome, pauses = true): Settlement | undefined {
     if (this.#released) return undefined;
     this.#released = true;
     this.#route.open--;
@@ -100,18 +103,18 @@ export class QuotaReservation {
       reservedTokens: this.cost.tokens,
       usedTokens: this.#usedTokens,
       refundedTokens: Math.max(0, this.cost.tokens - this.#tokens) + back.tokens,
-      cooldownMs: this.#endTrial(nowMs, outcome),
+      cooldownMs: this.#endTrial(nowMs, outcome, pauses),
     };
   }
 
-  #endTrial(nowMs: number, outcome: Outcome): number {
+  #endTrial(nowMs: number, outcome: Outcome, pauses: boolean): number {
     const { cooldown } = this.#route;
     const trial = this.#trial;
     let pausedMs = NO_WAIT;
     if (outcome.kind === 'failure' && !this.#hinted) {
       const { code, retryAfterMs } = outcome.error;
       if (retryAfterMs !== undefined) pausedMs = cooldown.hint(nowMs, retryAfterMs);
-      else if (code === 'rate_limited') pausedMs = cooldown.rejected(nowMs, this.#sentAtMs ?? nowMs);
+      else if (code === 'rate_limited' && pauses) pausedMs = cooldown.rejected(nowMs, this.#sentAtMs ?? nowMs);
     }
     if (trial === undefined) return pausedMs;
     if (outcome.kind === 'dropped' && !this.#answered) cooldown.gaveUp(nowMs, trial);

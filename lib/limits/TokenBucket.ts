@@ -156,6 +156,14 @@ export class TokenBucket {
     if (above > 0) this.#debt += above;
   }
 
+  /** Forgets what was taken: from now on there is `level`. */
+  reset(nowMs: number, level: number): void {
+    this.#refill(nowMs);
+    this.#slots.length = this.#first = 0;
+    this.#lagging = 0;
+    this.#debt = this.#capacity - level;
+  }
+
   /** Changes size and rate; the level stays, but for what no longer fits. */
   setRate(nowMs: number, rate: Pick<TokenBucketOptions, 'capacity' | 'refillPerSecond'>): void {
     const capacity = positive('capacity', rate.capacity);

@@ -1,16 +1,24 @@
 /**
- * What a provider does, written apart from the limiter under test: continuous refill, a burst, and every request is
- * counted, also one that it rejects.
+ * What a rejected request costs: as much as any (`debt`), what has gathered of the next one (`drain`), or nothing
+ * (`free`). Providers differ.
+ */
+export type Counting = 'debt' | 'drain' | 'free';
+
+/**
+ * What a provider does, written apart from the limiter under test: continuous refill, a burst, and, unless told
+ * otherwise, every request is counted, also one that it rejects.
  */
 export class ProviderBucket {
   readonly #burst: number;
-  readonly #perMs: number;
+  readonly #counting: Counting;
+  #perMs: number;
   #level: number;
   #atMs = 0;
   rejected = 0;
 
-  constructor(perMinute: number, burst: number) {
+  constructor(perMinute: number, burst: number, counting: Counting = 'debt') {
     this.#burst = burst;
+    this.#counting = counting;
     this.#perMs = perMinute / 60_000;
     this.#level = burst;
   }
@@ -25,9 +33,16 @@ export class ProviderBucket {
   arrive(nowMs: number, cost = 1): boolean {
     // A billionth is rounding.
     const admitted = this.remaining(nowMs) >= cost - 1e-9 * this.#burst;
-    this.#level -= cost;
     if (!admitted) this.rejected++;
+    if (admitted || this.#counting === 'debt') this.#level -= cost;
+    else if (this.#counting === 'drain') this.#level = Math.min(0, this.#level);
     return admitted;
+  }
+
+  /** From now on another rate. What is left stays. */
+  change(nowMs: number, perMinute: number): void {
+    this.remaining(nowMs);
+    this.#perMs = perMinute / 60_000;
   }
 }
 

@@ -1,133 +1,108 @@
 import { expect } from 'chai';
-import { SluiceError } from '../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
-import { SUCCESS } from '../../lib/core/outcome.ts';
-import { createAdmission } from '../../lib/operators/createAdmission.ts';
-import { seededRandom } from '../../lib/testing/seededRandom.ts';
-import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
-import { ProviderBucket } from '../helpers/ProviderBucket.ts';
+import { learningRun } from '../helpers/learningRun.ts';
+import type { LearningRun } from '../helpers/learningRun.ts';
 
-interface Run {
-  readonly real: number;
-  readonly burst: number;
-  readonly configured?: number;
-  readonly headers?: boolean;
-  /** The provider's rate from then on. */
-  readonly changes?: readonly (readonly [atMs: number, perMinute: number])[];
-  /** The part that another client takes. */
-  readonly other?: number;
-  readonly workers?: number;
-}
-
-const hintsOf = (limit: number, remaining: number): RateLimitHints => ({
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: { limit, remaining, resetMs: undefined, windowMs: 60_000 },
-  tokens: undefined,
-  slowDown: false,
-});
-
-/** Workers that never rest, for 70 s. Rejections and answers of the last 60 s, by when they arrived. */
-function run(options: Run): { rejectedShare: number; answeredIn: (fromMs: number, toMs: number) => number } {
-  const { real, burst, configured, headers = false, changes = [], other = 0, workers = 64 } = options;
-  const runtime = virtualRuntime();
-  const random = seededRandom(4);
-  const account = { maxWaitMs: Infinity, ...(configured === undefined ? {} : { requestsPerMinute: configured }) };
-  const admission = createAdmission({ maxInFlight: workers, quota: { account } }, runtime);
-  let provider = new ProviderBucket(real, burst);
-  let limit = real;
-  const answered: number[] = [];
-  const rejected: number[] = [];
-  const send = (): void => {
-    admission.acquire({ model: 'm', cost: { requests: 1, tokens: 0, explicit: true } }).subscribe((admitted) => {
-      admitted.dispatched();
-      runtime.scheduler.schedule(
-        () => {
-          const nowMs = runtime.clock.now();
-          const passed = provider.arrive(nowMs);
-          (passed ? answered : rejected).push(nowMs);
-          const remaining = Math.max(0, Math.floor(provider.remaining(nowMs)));
-          runtime.scheduler.schedule(
-            () => {
-              admitted.responded(passed ? 200 : 429);
-              if (headers) admitted.observe(hintsOf(limit, remaining));
-              const error = new SluiceError('rate_limited', 'too many', { status: 429 });
-              runtime.scheduler.schedule(
-                () => {
-                  admitted.release(passed ? SUCCESS : { kind: 'failure', error });
-                  send();
-                },
-                passed ? 300 : 0,
-              );
-            },
-            20 + random() * 30,
-          );
-        },
-        10 + random() * 30,
-      );
-    });
-  };
-  for (let i = 0; i < 2 * workers; i++) send();
-  for (const [atMs, perMinute] of changes) {
-    runtime.scheduler.schedule(() => {
-      const left = Math.min(burst, provider.remaining(atMs));
-      provider = new ProviderBucket(perMinute, burst);
-      provider.arrive(atMs, burst - left);
-      limit = perMinute;
-    }, atMs);
-  }
-  const gapMs = 60_000 / (real * other);
-  const another = (): void => {
-    provider.arrive(runtime.clock.now());
-    runtime.scheduler.schedule(another, gapMs);
-  };
-  if (other > 0) runtime.scheduler.schedule(another, gapMs);
-  runtime.advance(70_000);
-  const within = (times: number[], fromMs: number, toMs: number): number =>
-    times.filter((atMs) => atMs >= fromMs && atMs < toMs).length;
-  const late = within(rejected, 10_000, 70_000);
+const use = (run: LearningRun, share = 1): { rejectedShare: number; use: number } => {
+  const result = learningRun(run);
   return {
-    rejectedShare: late / (late + within(answered, 10_000, 70_000)),
-    answeredIn: (fromMs, toMs) => within(answered, fromMs, toMs),
+    rejectedShare: result.rejectedShare(10_000, 70_000),
+    use: result.answeredIn(10_000, 70_000) / (run.real * share),
   };
-}
+};
 
 describe('admission, where the configured quota is wrong', () => {
-  for (const headers of [false, true]) {
-    const how = headers ? 'by headers' : 'by rejections alone';
+  for (const counting of ['debt', 'drain', 'free'] as const) {
     for (const [real, burst, workers] of [
-      [600, 8, 64],
+      [600, 10, 64],
       [3000, 50, 400],
     ] as const) {
-      it(`finds the real ${real} a minute ${how} when it was configured twice that`, () => {
-        const result = run({ real, burst, workers, headers, configured: 2 * real });
-        expect(result.rejectedShare).to.be.below(0.02);
-        expect(result.answeredIn(10_000, 70_000)).to.be.at.least(0.95 * real);
-      });
+      for (const configured of [2 * real, undefined]) {
+        const which = configured === undefined ? 'none was configured' : 'it was configured twice that';
+        it(`finds the real ${real} a minute by rejections alone when ${which}, rejected: ${counting}`, () => {
+          const result = use({ real, burst, workers, configured, counting });
+          expect(result.rejectedShare).to.be.below(0.02);
+          expect(result.use).to.be.at.least(0.95);
+        });
+      }
+    }
+  }
 
-      it(`finds the real ${real} a minute ${how} when none was configured`, () => {
-        const result = run({ real, burst, workers, headers });
-        expect(result.rejectedShare).to.be.below(0.02);
-        // What was rejected in the first instant counts too, and takes seconds to be paid off.
-        expect(result.answeredIn(10_000, 70_000)).to.be.at.least((headers ? 0.92 : 0.75) * real);
+  for (const [real, burst, workers] of [
+    [600, 8, 64],
+    [3000, 50, 400],
+  ] as const) {
+    for (const configured of [2 * real, undefined]) {
+      it(`takes the real ${real} a minute from headers, ${configured ?? 'none'} configured`, () => {
+        const result = use({ real, burst, workers, configured, headers: true });
+        expect(result.rejectedShare).to.be.below(0.005);
+        expect(result.use).to.be.at.least(0.95);
       });
     }
+  }
 
-    it(`follows a quota that halves for 10 s and returns, ${how}`, () => {
+  for (const real of [60, 120, 300]) {
+    for (const configured of [2 * real, undefined]) {
+      it(`is rejected once in 25 s at most by ${real} a minute, ${configured ?? 'none'} configured`, () => {
+        const result = learningRun({ real, burst: real / 60, configured, counting: 'drain' });
+        expect(result.mostRejectedIn(25_000, 10_000)).to.be.at.most(1);
+      });
+    }
+  }
+
+  for (const headers of [false, true]) {
+    it(`follows a quota that halves for 10 s and returns, ${headers ? 'by headers' : 'by rejections alone'}`, () => {
       const changes = [
         [25_000, 300],
         [35_000, 600],
       ] as const;
-      const result = run({ real: 600, burst: 10, headers, configured: 600, changes });
-      expect(result.rejectedShare).to.be.below(0.02);
+      const result = learningRun({ real: 600, burst: 10, headers, configured: 600, changes, counting: 'drain' });
+      expect(result.rejectedShare(0, 70_000)).to.be.below(0.02);
       expect(result.answeredIn(45_000, 70_000)).to.be.at.least(0.95 * 250);
     });
   }
 
   it('leaves another client its part and wastes nothing of the rest', () => {
-    const result = run({ real: 600, burst: 10, configured: 600, other: 0.4 });
-    expect(result.rejectedShare).to.be.below(0.02);
-    expect(result.answeredIn(10_000, 70_000)).to.be.at.least(0.95 * 360);
+    for (const real of [600, 3000]) {
+      const workers = real === 600 ? 64 : 400;
+      const run: LearningRun = { real, burst: real / 60, configured: real, other: 0.4, counting: 'drain', workers };
+      const result = use(run, 0.6);
+      expect(result.rejectedShare).to.be.below(0.02);
+      expect(result.use).to.be.at.least(0.95);
+    }
+  });
+
+  it('has no 429 and the full speed where what was configured is right', () => {
+    for (const counting of ['debt', 'free'] as const) {
+      const result = use({ real: 600, burst: 10, configured: 600, counting });
+      expect(result.rejectedShare).to.equal(0);
+      expect(result.use).to.be.at.least(0.99);
+    }
+  });
+
+  it('is not rejected after a provider has said nothing for 5 s, and goes on at the full speed', () => {
+    for (const seed of [1, 2, 3]) {
+      const result = learningRun({ real: 600, burst: 10, configured: 600, stall: [20_000, 25_000], seed });
+      expect(result.rejectedAtMs).to.deep.equal([]);
+      expect(result.answeredIn(25_000, 65_000)).to.be.at.least(0.97 * 400);
+    }
+  });
+
+  it('charges nothing for what the stall kept from being sent', () => {
+    // Eight slots are taken at once, and nothing goes for the rest of the stall.
+    const run: LearningRun = { real: 600, burst: 10, configured: 600, workers: 8, stall: [20_000, 25_000] };
+    const result = learningRun(run);
+    expect(result.rejectedAtMs).to.deep.equal([]);
+    expect(result.answeredIn(21_000, 25_000)).to.equal(0);
+    // The burst that has gathered meanwhile is there.
+    expect(result.answeredIn(25_000, 26_000)).to.be.at.least(14);
+  });
+
+  it('is back at the rate that was configured once a few stray rejections are past', () => {
+    const changes = [
+      [20_000, 60],
+      [21_500, 600],
+    ] as const;
+    const result = learningRun({ real: 600, burst: 10, configured: 600, changes, counting: 'drain' });
+    expect(result.answeredIn(40_000, 70_000)).to.be.at.least(0.98 * 300);
   });
 });
