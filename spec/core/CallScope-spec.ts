@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { concat, defer, Observable, of, retry, tap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Subscription } from 'rxjs';
+import type { Home } from '../../lib/core/CallObserver.ts';
 import { CallScope } from '../../lib/core/CallScope.ts';
+import type { AttemptContent } from '../../lib/core/content.ts';
 import { currentScope, deliverIn, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
@@ -82,6 +84,39 @@ describe('CallScope', () => {
         ['inner', event],
         ['outer', event],
       ]);
+    });
+
+    it('runs what others set off at home: that of the innermost frame, or nowhere else', () => {
+      const log: string[] = [];
+      const home =
+        (name: string): Home =>
+        (work, argument) => {
+          log.push(name);
+          return work(argument);
+        };
+      const scope = CallScope.start(runtime, { home: home('outer') });
+      expect(CallScope.start(runtime).home(() => 1)).to.equal(1);
+      expect(scope.forNextAttempt().home(() => 2)).to.equal(2);
+      expect(scope.with({ home: home('inner') }).home(() => 3)).to.equal(3);
+      expect(log).to.deep.equal(['outer', 'inner']);
+    });
+
+    it('tells of content only where somebody wants it', () => {
+      const heard: AttemptContent[] = [];
+      const content = { api: 'chat', request: {}, answer: undefined } as const;
+      const plain = CallScope.start(runtime);
+      expect(plain.wantsContent).to.equal(false);
+      plain.content(content);
+      const wanted = plain.with({ onContent: (one) => heard.push(one) });
+      expect(wanted.wantsContent).to.equal(true);
+      wanted.content(content);
+      expect(heard).to.deep.equal([{ attempt: 1, ...content }]);
+      const throwing = plain.with({
+        onContent: () => {
+          throw new Error('listener');
+        },
+      });
+      expect(() => throwing.content(content)).to.not.throw();
     });
 
     it('tells the other listeners when one throws', () => {
