@@ -95,7 +95,8 @@ export class CallMeter {
     this.#letGo(event, event.where);
     const { model, tenant, where, waitedMs } = event;
     if (waitedMs <= 0) return;
-    this.#book.queueWait.record(waitedMs / 1000, this.#models.of(model), where, this.#tenants.of(tenant));
+    const attributes = this.#book.byQueue.at(this.#models.of(model), where, this.#tenants.of(tenant));
+    this.#book.queueWait.record(waitedMs / 1000, attributes);
   }
 
   #attemptEnded(event: EventOf<'attempt.ended'>): void {
@@ -103,8 +104,10 @@ export class CallMeter {
     const model = this.#models.of(event.model);
     const outcome = outcomeName(event.outcome, code);
     const error = outcome === 'failure' ? (code ?? '_OTHER') : undefined;
-    this.#book.requests.at(model, outcome, status, error).value++;
-    this.#book.attemptDuration.record(durationMs / 1000, model, outcome, status, error);
+    const requests = this.#book.requests.at(model, outcome, status, error);
+    requests.value++;
+    // Both metrics have the same attributes.
+    this.#book.attemptDuration.record(durationMs / 1000, requests.attributes);
     if (usage !== undefined) {
       const tokens = usage.inputTokens + usage.outputTokens;
       this.#book.tokensUsed.at(model).value += tokens;
@@ -113,7 +116,7 @@ export class CallMeter {
     const call = this.#book.calls.get(event.callId);
     if (call?.start !== undefined) {
       call.ended(event);
-      this.#genAi.attemptEnded(call.start, event);
+      this.#genAi.attemptEnded(call.start, call, event);
     }
     this.#letGo(event, SENT);
   }
@@ -143,7 +146,7 @@ export class CallMeter {
     const outcome = outcomeName(event.outcome, code);
     const error = outcome === 'failure' ? (code ?? '_OTHER') : undefined;
     this.#book.ended.at(model, outcome, error).value++;
-    if (attempts > 0) this.#book.callAttempts.record(attempts, model);
+    if (attempts > 0) this.#book.callAttempts.record(attempts, this.#book.byModel.at(model));
     if (call === undefined) return;
     call.letGoOfAll();
     if (call.start === undefined) return;

@@ -27,6 +27,8 @@ export class CallTally {
   /** The last attempt that ended. */
   last: EventOf<'attempt.ended'> | undefined;
   lastRefusal: ErrorCode | undefined;
+  /** Who answers; found out once. */
+  provider: string | undefined;
   readonly tokens: ModelTokens[] = [];
   readonly #owner: object;
   readonly #held: Held[] = [];

@@ -26,8 +26,9 @@ export class GenAiMeter {
     this.#provider = provider;
   }
 
-  attemptEnded(start: CallStart, { model, usage, responseModel }: EventOf<'attempt.ended'>): void {
-    this.#book.usage(usage, this.#operation(start, model, responseModel));
+  attemptEnded(start: CallStart, call: CallTally, { model, usage, responseModel }: EventOf<'attempt.ended'>): void {
+    if (!this.#book.countsUsage) return;
+    this.#book.usage(usage, this.#operation(start, call, model, responseModel));
   }
 
   callEnded(
@@ -38,7 +39,7 @@ export class GenAiMeter {
     error: string | undefined,
   ): void {
     const { last, firstContentAtMs } = call;
-    const operation = this.#operation(start, start.model ?? event.model, last?.responseModel);
+    const operation = this.#operation(start, call, start.model ?? event.model, last?.responseModel);
     // The time of one that its caller ended says nothing of the provider.
     if (outcome !== 'cancelled') this.#book.duration(event.durationMs / 1000, operation, error);
     if (start.stream && firstContentAtMs !== undefined) {
@@ -50,16 +51,18 @@ export class GenAiMeter {
     }
     if (call.tokens.length === 0) return this.#book.tokens(0, 0, operation);
     for (const { model, responseModel, inputTokens, outputTokens } of call.tokens) {
-      this.#book.tokens(inputTokens, outputTokens, this.#operation(start, model, responseModel));
+      this.#book.tokens(inputTokens, outputTokens, this.#operation(start, call, model, responseModel));
     }
   }
 
-  #operation(start: CallStart, model: string | undefined, responseModel: string | undefined): GenAiOperation {
-    return {
-      operation: operationOf(start),
-      provider: providerOf(this.#provider, start.server, start.model),
-      requestModel: this.#models.of(model),
-      responseModel: this.#responseModels.of(responseModel),
-    };
+  #operation(
+    start: CallStart,
+    call: CallTally,
+    model: string | undefined,
+    responseModel: string | undefined,
+  ): GenAiOperation {
+    call.provider ??= providerOf(this.#provider, start.server, start.model);
+    const served = this.#responseModels.of(responseModel);
+    return this.#book.operation(operationOf(start), call.provider, this.#models.of(model), served);
   }
 }

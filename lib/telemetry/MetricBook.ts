@@ -1,10 +1,10 @@
 import { createNoopMeter } from '@opentelemetry/api';
-import type { Meter, MeterProvider } from '@opentelemetry/api';
+import type { Attributes, Histogram, Meter, MeterProvider } from '@opentelemetry/api';
 import type { CallTally } from './CallTally.ts';
 import { GenAiBook } from './GenAiBook.ts';
 import type { MetricSemconv } from './genAiMetricNames.ts';
 import { SLUICE_METRICS } from './metricNames.ts';
-import { CountedSeries, MeasuredSeries } from './Series.ts';
+import { AttributeSets, CountedSeries, histogramOf } from './Series.ts';
 
 /** All metrics of one meter provider: several observers add to the same numbers, as one reader reads them all. */
 export class MetricBook {
@@ -24,9 +24,13 @@ export class MetricBook {
   readonly tokensWasted: CountedSeries;
   readonly cost: CountedSeries;
   readonly spendCapUsed: CountedSeries;
-  readonly callAttempts: MeasuredSeries;
-  readonly attemptDuration: MeasuredSeries;
-  readonly queueWait: MeasuredSeries;
+  readonly callAttempts: Histogram;
+  readonly attemptDuration: Histogram;
+  readonly queueWait: Histogram;
+  /** Attributes of {@link callAttempts}. */
+  readonly byModel: AttributeSets<Attributes>;
+  /** Attributes of {@link queueWait}. */
+  readonly byQueue: AttributeSets<Attributes>;
   /** Calls that run, by their id. */
   readonly calls: Map<string, CallTally> = new Map();
   /** Bring the gauges up to date, each time that one is read. */
@@ -53,9 +57,11 @@ export class MetricBook {
     this.tokensWasted = new CountedSeries(meter, SLUICE_METRICS.tokensWasted);
     this.cost = new CountedSeries(meter, SLUICE_METRICS.cost);
     this.spendCapUsed = new CountedSeries(meter, SLUICE_METRICS.spendCapUsed, refresh);
-    this.callAttempts = new MeasuredSeries(meter, SLUICE_METRICS.callAttempts);
-    this.attemptDuration = new MeasuredSeries(meter, SLUICE_METRICS.attemptDuration);
-    this.queueWait = new MeasuredSeries(meter, SLUICE_METRICS.queueWait);
+    this.callAttempts = histogramOf(meter, SLUICE_METRICS.callAttempts);
+    this.attemptDuration = histogramOf(meter, SLUICE_METRICS.attemptDuration);
+    this.queueWait = histogramOf(meter, SLUICE_METRICS.queueWait);
+    this.byModel = new AttributeSets(SLUICE_METRICS.callAttempts.attributes, (attributes) => attributes);
+    this.byQueue = new AttributeSets(SLUICE_METRICS.queueWait.attributes, (attributes) => attributes);
   }
 
   genAi(semconv: MetricSemconv): GenAiBook {

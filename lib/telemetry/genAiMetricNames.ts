@@ -14,8 +14,13 @@ const TOKEN_BUCKETS = [
   1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
 ];
 
-const OPERATION = [OPERATION_ATTRIBUTE, PROVIDER_ATTRIBUTE, MODEL_ATTRIBUTE, RESPONSE_MODEL_ATTRIBUTE];
-const MODALITY = [...OPERATION, TOKEN_MODALITY_ATTRIBUTE];
+export const OPERATION_ATTRIBUTES: readonly string[] = [
+  OPERATION_ATTRIBUTE,
+  PROVIDER_ATTRIBUTE,
+  MODEL_ATTRIBUTE,
+  RESPONSE_MODEL_ATTRIBUTE,
+];
+const MODALITY = [...OPERATION_ATTRIBUTES, TOKEN_MODALITY_ATTRIBUTE];
 
 export type GenAiTimeMetric = 'duration' | 'timeToFirstChunk' | 'timePerOutputChunk';
 export type GenAiTokenMetric =
@@ -24,25 +29,25 @@ export type GenAiTokenMetric =
 /** The GenAI metrics that everything published reads: names of v1.41 of the semantic conventions. */
 export const GEN_AI_METRICS: Readonly<Record<GenAiTimeMetric | 'tokenUsage', MetricShape>> = {
   duration: seconds('gen_ai.client.operation.duration', 'Time a call took, with all its attempts.', [
-    ...OPERATION,
+    ...OPERATION_ATTRIBUTES,
     ERROR_ATTRIBUTE,
   ]),
   timeToFirstChunk: seconds(
     'gen_ai.client.operation.time_to_first_chunk',
     'Time from the start of a streamed call to its first content.',
-    OPERATION,
+    OPERATION_ATTRIBUTES,
   ),
   timePerOutputChunk: seconds(
     'gen_ai.client.operation.time_per_output_chunk',
     'Mean time between the chunks of a streamed answer, after its first content.',
-    OPERATION,
+    OPERATION_ATTRIBUTES,
   ),
   tokenUsage: {
     name: 'gen_ai.client.token.usage',
     kind: 'histogram',
     unit: '{token}',
     description: 'Tokens of a successful call.',
-    attributes: [...OPERATION, TOKEN_TYPE_ATTRIBUTE],
+    attributes: [...OPERATION_ATTRIBUTES, TOKEN_TYPE_ATTRIBUTE],
     buckets: TOKEN_BUCKETS,
   },
 };
@@ -65,7 +70,14 @@ function seconds(name: string, description: string, attributes: readonly string[
 }
 
 function perCall(name: string, description: string): MetricShape {
-  return { name, kind: 'histogram', unit: '{token}', description, attributes: OPERATION, buckets: TOKEN_BUCKETS };
+  return {
+    name,
+    kind: 'histogram',
+    unit: '{token}',
+    description,
+    attributes: OPERATION_ATTRIBUTES,
+    buckets: TOKEN_BUCKETS,
+  };
 }
 
 function used(what: string, description: string): MetricShape {
