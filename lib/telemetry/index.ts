@@ -4,6 +4,8 @@ export type { CallParameters } from '../core/CallObserver.ts';
 export type { CallStart } from '../core/CallObserver.ts';
 export type { Home } from '../core/CallObserver.ts';
 export type { ObservedCall } from '../core/CallObserver.ts';
+export type { AttemptContent } from '../core/content.ts';
+export type { ContentListener } from '../core/content.ts';
 export type { ContentKind } from './contentAttributes.ts';
 export type { MetricSemconv } from './genAiMetricNames.ts';
 export { logEvents } from './logEvents.ts';
