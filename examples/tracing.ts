@@ -5,7 +5,7 @@ import OpenAI from 'openai';
 import { lastValueFrom, map, take, timer } from 'rxjs';
 import { createSluice, lastAnswer } from 'sluice';
 import { startEmulator } from 'sluice/emulator';
-import { openTelemetry, startTelemetry } from 'sluice/telemetry';
+import { observeSluice, openTelemetry, startTelemetry } from 'sluice/telemetry';
 
 const endpoint = process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? 'http://localhost:4318';
 const jaeger = 'http://localhost:16686';
@@ -35,6 +35,7 @@ const sluice = createSluice(
   },
   { telemetry: openTelemetry() },
 );
+observeSluice(sluice);
 const tracer = trace.getTracer('tracing-example');
 const request = { model: 'large', messages: [{ role: 'user' as const, content: 'Hello' }] };
 
