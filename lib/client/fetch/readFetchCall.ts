@@ -1,7 +1,6 @@
 import type { Fields } from '../CallPlan.ts';
 import { isRequest } from './readRequest.ts';
-
-export type FetchInput = Parameters<typeof globalThis.fetch>[0];
+import type { FetchInput } from './readRequest.ts';
 
 /** A request of an SDK that is understood, taken apart. */
 export interface FetchCall {

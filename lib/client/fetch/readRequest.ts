@@ -1,4 +1,4 @@
-import type { FetchInput } from './readFetchCall.ts';
+export type FetchInput = Parameters<typeof globalThis.fetch>[0];
 
 /** Larger bodies are not read: their request goes through as it is. */
 export const MAX_REQUEST_BYTES: number = 64 * 1024 * 1024;
