@@ -13,9 +13,9 @@ export interface CooldownOptions {
   readonly rampMs?: number | undefined;
 }
 
-type CheckedCooldownOptions = { readonly [option in keyof CooldownOptions]-?: number };
+type CheckedCooldownOptions = typeof COOLDOWN_DEFAULTS;
 
-export const COOLDOWN_DEFAULTS: CheckedCooldownOptions = {
+export const COOLDOWN_DEFAULTS: { readonly [option in keyof CooldownOptions]-?: number } = {
   unhintedMs: 1000,
   jitter: 0.1,
   trialMs: 2000,

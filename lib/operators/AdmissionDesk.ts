@@ -4,14 +4,14 @@ import { SluiceError } from '../core/errors.ts';
 import type { SluiceFact } from '../core/events.ts';
 import { DROPPED_UNSENT } from '../core/outcome.ts';
 import type { Admitted, AdmissionRequest } from '../core/ports.ts';
-import { startTimer } from '../core/runtime.ts';
-import type { Cancel, Runtime } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
 import type { Admission } from '../limits/Admission.ts';
 import type { AdmissionStep } from '../limits/AdmissionStep.ts';
 import type { AdmissionGrant, TargetChange } from '../limits/AdmissionGrant.ts';
 import type { AdmissionTicket } from '../limits/AdmissionPool.ts';
 import type { AdmissionRefusal } from '../limits/admissionRefusals.ts';
 import { LocalAdmitted } from './LocalAdmitted.ts';
+import { ServeLoop } from './ServeLoop.ts';
 
 interface Entry {
   readonly subscriber: Subscriber<Admitted>;
@@ -30,13 +30,12 @@ export class AdmissionDesk {
   readonly #held = new Map<AdmissionGrant, LocalAdmitted>();
   /** In line, and not yet told that they wait. */
   #untold: AdmissionTicket[] = [];
-  #running = false;
-  #timerAtMs = Infinity;
-  #stopTimer: Cancel | undefined;
+  readonly #loop: ServeLoop;
 
   constructor(machine: Admission, runtime: Runtime, onFact: ((fact: SluiceFact) => void) | undefined) {
     this.machine = machine;
     this.runtime = runtime;
+    this.#loop = new ServeLoop(runtime, () => this.#step());
     this.#onFact = onFact;
   }
 
@@ -58,33 +57,7 @@ export class AdmissionDesk {
 
   /** Grants and refuses what can be by now. Call it after everything that may have changed what is possible. */
   serve(): void {
-    // A synchronous source ends within the grant and comes back here: a loop, or ten thousand of them would overflow the
-    // stack.
-    if (this.#running) return;
-    this.#running = true;
-    // Should a receiver throw, the rest are served by the timer.
-    let untilMs = this.runtime.clock.now();
-    try {
-      for (;;) {
-        const step = this.machine.next();
-        if (step.kind !== 'wait') {
-          this.#handOut(step);
-          continue;
-        }
-        const untold = this.#untold;
-        if (untold.length === 0) {
-          untilMs = step.untilMs;
-          break;
-        }
-        this.#untold = [];
-        for (const ticket of untold) {
-          this.#entries.get(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
-        }
-      }
-    } finally {
-      this.#running = false;
-      this.#watch(untilMs);
-    }
+    this.#loop.run();
   }
 
   /** Tells of what has changed, and takes back what must not be sent. */
@@ -113,6 +86,21 @@ export class AdmissionDesk {
   /** Its attempt has ended: it can no longer be revoked. */
   ended(grant: AdmissionGrant): void {
     this.#held.delete(grant);
+  }
+
+  #step(): number | undefined {
+    const step = this.machine.next();
+    if (step.kind !== 'wait') {
+      this.#handOut(step);
+      return undefined;
+    }
+    const untold = this.#untold;
+    if (untold.length === 0) return step.untilMs;
+    this.#untold = [];
+    for (const ticket of untold) {
+      this.#entries.get(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
+    }
+    return undefined;
   }
 
   #handOut(step: Exclude<AdmissionStep, { kind: 'wait' }>): void {
@@ -151,19 +139,6 @@ export class AdmissionDesk {
     if (!this.#entries.delete(ticket)) return;
     this.machine.cancel(ticket);
     this.serve();
-  }
-
-  #watch(untilMs: number): void {
-    // A timer that comes too early looks again; only one that comes too late must be replaced.
-    if (untilMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= untilMs) return;
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
-    this.#timerAtMs = untilMs;
-    if (untilMs === Infinity) return;
-    this.#stopTimer = startTimer(this.runtime, untilMs - this.runtime.clock.now(), () => {
-      this.#timerAtMs = Infinity;
-      this.serve();
-    });
   }
 }
 

@@ -3,13 +3,13 @@ import type { Subscriber } from 'rxjs';
 import { zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
 import { SluiceError } from '../core/errors.ts';
 import type { Grant, QuotaRequest } from '../core/ports.ts';
-import { startTimer } from '../core/runtime.ts';
-import type { Cancel, Runtime } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
 import { Quota } from '../limits/Quota.ts';
 import type { QuotaRefusal, QuotaStep } from '../limits/Quota.ts';
 import type { CheckedQuotaRules } from '../limits/QuotaOptions.ts';
 import type { QuotaRoute, QuotaTicket } from '../limits/QuotaRoute.ts';
 import { QuotaGrant } from './QuotaGrant.ts';
+import { ServeLoop } from './ServeLoop.ts';
 
 interface Entry {
   readonly subscriber: Subscriber<Grant>;
@@ -26,12 +26,11 @@ export class QuotaDesk {
   readonly #entries = new Map<QuotaTicket, Entry>();
   /** In line, and not yet told that they wait. */
   readonly #untold: QuotaTicket[] = [];
-  #running = false;
-  #timerAtMs = Infinity;
-  #stopTimer: Cancel | undefined;
+  readonly #loop: ServeLoop;
 
   constructor(rules: CheckedQuotaRules, runtime: Runtime) {
     this.runtime = runtime;
+    this.#loop = new ServeLoop(runtime, () => this.#step());
     this.#quota = new Quota(rules);
   }
 
@@ -60,30 +59,19 @@ export class QuotaDesk {
 
   /** Grants and refuses what can be by now. Call it after everything that may have changed what is possible. */
   serve(): void {
-    // A synchronous source ends within the grant and comes back here: a loop, or ten thousand of them would overflow the
-    // stack.
-    if (this.#running) return;
-    this.#running = true;
-    // Should a receiver throw, the rest are served by the timer.
-    let untilMs = this.runtime.clock.now();
-    try {
-      for (;;) {
-        const step = this.#quota.next(this.runtime.clock.now());
-        if (step.kind !== 'wait') {
-          this.#handOut(step);
-          continue;
-        }
-        const ticket = this.#untold.shift();
-        if (ticket === undefined) {
-          untilMs = step.untilMs;
-          break;
-        }
-        this.#entries.get(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
-      }
-    } finally {
-      this.#running = false;
-      this.#watch(untilMs);
+    this.#loop.run();
+  }
+
+  #step(): number | undefined {
+    const step = this.#quota.next(this.runtime.clock.now());
+    if (step.kind !== 'wait') {
+      this.#handOut(step);
+      return undefined;
     }
+    const ticket = this.#untold.shift();
+    if (ticket === undefined) return step.untilMs;
+    this.#entries.get(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
+    return undefined;
   }
 
   #handOut(step: Exclude<QuotaStep, { kind: 'wait' }>): void {
@@ -105,19 +93,6 @@ export class QuotaDesk {
     if (!this.#entries.delete(ticket)) return;
     this.#quota.cancel(ticket);
     this.serve();
-  }
-
-  #watch(untilMs: number): void {
-    // A timer that comes too early looks again; only one that comes too late must be replaced.
-    if (untilMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= untilMs) return;
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
-    this.#timerAtMs = untilMs;
-    if (untilMs === Infinity) return;
-    this.#stopTimer = startTimer(this.runtime, untilMs - this.runtime.clock.now(), () => {
-      this.#timerAtMs = Infinity;
-      this.serve();
-    });
   }
 }
 
