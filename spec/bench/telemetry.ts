@@ -1,14 +1,16 @@
 // What telemetry costs a call of a client and each of its chunks, beside the same client without it.
 import { context, createContextKey, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, InMemorySpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import { Observable } from 'rxjs';
 import type { AttemptSource, WireEvent } from '../../lib/core/attempt.ts';
 import { currentScope } from '../../lib/core/currentScope.ts';
 import { createSluice } from '../../lib/index.ts';
 import type { CallObserver, Sluice } from '../../lib/index.ts';
+import { GEN_AI_METRICS } from '../../lib/telemetry/genAiMetricNames.ts';
 import { openTelemetry } from '../../lib/telemetry/index.ts';
+import { histogramOf } from '../../lib/telemetry/Series.ts';
+import { testMetrics } from '../helpers/metricsOf.ts';
 import { writeResults } from '../prove/parts/writeResults.ts';
 
 const ROUNDS = 11;
@@ -19,7 +21,8 @@ context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
 const exporter = new InMemorySpanExporter();
 const processor = new BatchSpanProcessor({ exporter, maxQueueSize: 1e6, maxExportBatchSize: 1e4 });
 const tracerProvider = new TracerProvider({ spanProcessors: [processor] });
-const meterProvider = new MeterProvider();
+// Without a reader, it would measure nothing.
+const meterProvider = testMetrics().provider;
 const elsewhere = context.active().setValue(createContextKey('elsewhere'), true);
 
 const chunk = (content: string, reason: string | null): WireEvent => ({
@@ -67,7 +70,10 @@ const rows: Readonly<Record<string, { readonly telemetry?: CallObserver; readonl
 const BARE = 'no telemetry';
 const NONE = 'no provider registered';
 const SPANS = 'spans';
+const METRICS = 'metrics';
+const BOTH = 'spans and metrics';
 const BY_HAND = 'by hand';
+const HISTOGRAMS_BY_HAND = 'histograms by hand';
 const names = Object.keys(rows);
 
 const policy = {
@@ -102,6 +108,20 @@ function spansByHand(calls: number): number {
     attempt.end(startTime);
     span.setAttributes(atEnd);
     span.end(startTime);
+  }
+  return ((performance.now() - startMs) * 1_000) / calls;
+}
+
+const histograms = Object.values(GEN_AI_METRICS).map((shape) => histogramOf(meterProvider.getMeter('by hand'), shape));
+
+/** The floor of metrics: what the SDK alone takes for the seven measurements of histograms of one such call. */
+function histogramsByHand(calls: number): number {
+  const attributes = Object.fromEntries(
+    Array.from({ length: 4 }, (_, at) => [`gen_ai.attribute.${at}`, `value ${at}`]),
+  );
+  const startMs = performance.now();
+  for (let call = 0; call < calls; call++) {
+    for (let at = 0; at < 7; at++) histograms[at % histograms.length]?.record(0.3, attributes);
   }
   return ((performance.now() - startMs) * 1_000) / calls;
 }
@@ -144,6 +164,7 @@ async function measureOnce(): Promise<Map<string, number>> {
     exporter.reset();
   }
   times.set(BY_HAND, Math.min(...byHand));
+  times.set(HISTOGRAMS_BY_HAND, Math.min(...[1, 2, 3].map(() => histogramsByHand(200))));
   return times;
 }
 
@@ -155,6 +176,7 @@ for (let round = 0; round < ROUNDS; round++) rounds.push(await measureOnce());
 const at = (round: Map<string, number>, name: string, size: number): number => round.get(`${name} ${size}`) ?? NaN;
 const usOf = (name: string, size: number): number => median(rounds.map((round) => at(round, name, size)));
 const sdkUs = median(rounds.map((round) => round.get(BY_HAND) ?? NaN));
+const sdkHistogramUs = median(rounds.map((round) => round.get(HISTOGRAMS_BY_HAND) ?? NaN));
 const callUs = (name: string): number => median(rounds.map((round) => at(round, name, FEW) - at(round, BARE, FEW)));
 const chunkUs = (name: string): number =>
   median(
@@ -177,6 +199,8 @@ and the ratio to the same call without it. Spans go to a batch processor with an
 later is not in it. *From elsewhere*: every chunk arrives in a foreign context, and is delivered in that of the consumer.
 The goals are less than 2 us a call without a provider, and less than 15 us a call and 0.3 us a chunk with one. Here it is
 ${callUs(NONE).toFixed(1)} us, ${callUs(SPANS).toFixed(1)} us and ${chunkUs(SPANS).toFixed(2)} us. The SDK alone takes ${sdkUs.toFixed(1)} us here for two spans with as many attributes.
+Metrics add ${callUs(METRICS).toFixed(1)} us a call, of which the SDK takes ${sdkHistogramUs.toFixed(1)} us for seven measurements of histograms, and both together
+${callUs(BOTH).toFixed(1)} us.
 
 Medians over ${ROUNDS} rounds of the smallest of three tries, in one process.`,
   rows: [
@@ -196,5 +220,10 @@ Medians over ${ROUNDS} rounds of the smallest of three tries, in one process.`,
     ['without a provider, it adds nothing to a chunk that can be told from noise', chunkUs(NONE) < 0.05],
     ['with a provider, a call takes less than twice as long', ratio(SPANS, FEW) < 2],
     ['with a provider, it adds less than 0.3 us to a chunk', chunkUs(SPANS) < 0.3],
+    ['metrics add nothing to a chunk that can be told from noise', chunkUs(METRICS) < 0.05],
+    [
+      'metrics add less to a call than twice what the SDK takes for its histograms',
+      callUs(METRICS) < 2 * sdkHistogramUs,
+    ],
   ],
 });
