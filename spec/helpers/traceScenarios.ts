@@ -17,7 +17,7 @@ export interface TraceScenario {
 
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 const BUSY: Reply = { error: 'overloaded', fields: { status: 503 }, firstMs: 5 };
-const LIMITED: Reply = { error: 'rate_limited', fields: { status: 429, retryAfterMs: 50 }, firstMs: 5 };
+const BROKEN: Reply = { error: 'server_error', fields: { status: 500 }, firstMs: 5 };
 const PLAIN = { jitter: 'none', baseMs: 100, capMs: 100 } as const;
 const ONE = { initial: 1, min: 1, max: 1 };
 
@@ -56,7 +56,7 @@ function scenario(
 /** What a trace must show rightly, whatever it is sent by. */
 export const TRACE_SCENARIOS: readonly TraceScenario[] = [
   scenario('success', {}, [{}], (asking) => void asking(1)),
-  scenario('success after two failures', { models: { default: { retry: PLAIN } } }, [BUSY, LIMITED, {}], (asking) => {
+  scenario('success after two failures', { models: { default: { retry: PLAIN } } }, [BUSY, BROKEN, {}], (asking) => {
     asking(1);
   }),
   scenario(
@@ -106,7 +106,7 @@ export const TRACE_SCENARIOS: readonly TraceScenario[] = [
   scenario(
     'interleaved calls',
     { deadlineMs: 600_000, models: { default: { concurrency: ONE, retry: { ...PLAIN, attempts: 2 } } } },
-    [{}, BUSY, {}, {}, LIMITED, {}],
+    [{}, BUSY, {}, {}, BROKEN, {}],
     (asking) => {
       for (let caller = 1; caller <= 200; caller++) asking(caller);
     },

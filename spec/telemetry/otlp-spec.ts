@@ -57,7 +57,7 @@ describe('traces', function () {
     );
     expect(shapes).to.deep.equal({
       success: ['chat a', '  attempt a'],
-      'success after two failures': ['chat a', '  attempt a overloaded', '  attempt a rate_limited', '  attempt a'],
+      'success after two failures': ['chat a', '  attempt a overloaded', '  attempt a server_error', '  attempt a'],
       fallback: ['chat a', '  attempt a overloaded', '  attempt b'],
       restart: ['chat a', '  attempt a stream_truncated', '  attempt a'],
       'cancel while queued': ['chat a', '  attempt a', 'chat a', '  queue'],
