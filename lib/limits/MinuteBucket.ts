@@ -25,7 +25,7 @@ export interface Sent {
  */
 export class MinuteBucket {
   readonly #bucket: TokenBucket;
-  readonly #marginMs: number;
+  #marginMs: number;
   #perMinute: number;
   /** Charged and not yet dispatched. */
   #unsent = 0;
@@ -126,6 +126,15 @@ export class MinuteBucket {
   /** Forgets what was taken: from now on there is `level`, from which what has not been dispatched is still to be taken. */
   reset(nowMs: number, level: number): void {
     this.#bucket.reset(nowMs, level - this.#unsent);
+  }
+
+  /** Takes over size, rate and margin of another bucket. The level stays, but for what no longer fits. */
+  follow(nowMs: number, other: MinuteBucket): void {
+    const { perMinute, burst } = other;
+    if (perMinute === this.#perMinute && burst === this.burst && other.#marginMs === this.#marginMs) return;
+    this.#marginMs = other.#marginMs;
+    this.#bucket.setRate(nowMs, { capacity: burst, refillPerSecond: perMinute / 60, refillLagMs: this.#marginMs });
+    this.#perMinute = perMinute;
   }
 
   setRate(nowMs: number, rate: MinuteRate): void {

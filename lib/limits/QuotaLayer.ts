@@ -189,7 +189,6 @@ function succeeded(
   previous: MinuteBucket | undefined,
 ): MinuteBucket | undefined {
   if (bucket === undefined || previous === undefined) return bucket;
-  const { perMinute, burst } = bucket;
-  if (perMinute !== previous.perMinute || burst !== previous.burst) previous.setRate(nowMs, { perMinute, burst });
+  previous.follow(nowMs, bucket);
   return previous;
 }

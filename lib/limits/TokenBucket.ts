@@ -43,7 +43,7 @@ const LOW_GRAIN = 1e-4;
  * rules that out for every history, at the price of starting the refill once, `j` ms late.
  */
 export class TokenBucket {
-  readonly #lagMs: number;
+  #lagMs: number;
   readonly #lows = new LowWater();
   #capacity: number;
   #perMs: number;
@@ -111,14 +111,15 @@ export class TokenBucket {
   charge(nowMs: number, cost: number): number {
     this.#refill(nowMs);
     zeroOrMore('cost', cost);
-    if (this.#lagMs === 0) {
+    // Where the lag was given up a moment ago, what is taken comes back behind what still lags.
+    if (this.#lagMs === 0 && this.#first === this.#slots.length) {
       this.#lows.record(++this.#lastMark, this.#debt, LOW_GRAIN * this.#capacity);
       this.#debt += cost;
       return this.#lastMark;
     }
     // Never earlier than the lag: what is taken within one slot comes back from its end.
     const slotMs = this.#lagMs / SLOTS;
-    const refillsFromMs = (Math.floor(nowMs / slotMs) + 1) * slotMs + this.#lagMs;
+    const refillsFromMs = slotMs === 0 ? nowMs : (Math.floor(nowMs / slotMs) + 1) * slotMs + this.#lagMs;
     const last = this.#slots.at(-1);
     if (last !== undefined && this.#slots.length > this.#first && last.refillsFromMs >= refillsFromMs) {
       last.amount += cost;
@@ -164,11 +165,13 @@ export class TokenBucket {
     this.#debt = this.#capacity - level;
   }
 
-  /** Changes size and rate; the level stays, but for what no longer fits. */
-  setRate(nowMs: number, rate: Pick<TokenBucketOptions, 'capacity' | 'refillPerSecond'>): void {
+  /** Changes size and rate; the level stays, but for what no longer fits. A lag that is given holds for what is taken from now on. */
+  setRate(nowMs: number, rate: TokenBucketOptions): void {
     const capacity = positive('capacity', rate.capacity);
     const perMs = positive('refillPerSecond', rate.refillPerSecond) / 1000;
+    const lagMs = zeroOrMore('refillLagMs', rate.refillLagMs ?? this.#lagMs);
     this.#refill(nowMs);
+    this.#lagMs = lagMs;
     // What has come back so far is gone for whoever took it, also once the debt is counted against another capacity. The
     // mark lies between the charges that have begun to come back and those that have not.
     const nextMark = this.#slots[this.#first]?.mark ?? this.#lastMark + 1;

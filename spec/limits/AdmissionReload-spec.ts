@@ -157,6 +157,29 @@ describe('Admission.reload', () => {
     expect(levels()).to.deep.equal([700, 700, 700]);
   });
 
+  it('lets a new arrival margin hold for what is taken from then on', () => {
+    const rates = (arrivalMarginMs: number): AdmissionOptions => ({
+      quota: { account: { requestsPerMinute: 600, burstRequests: 5, arrivalMarginMs } },
+    });
+    const startsAfter = (...margins: number[]): number => {
+      const [first = 0, ...others] = margins;
+      const bench = new Bench(rates(first));
+      for (let i = 0; i < 5; i++) bench.ask();
+      bench.serve();
+      bench.nowMs += 1000;
+      for (const margin of others) bench.reload(rates(margin));
+      for (let i = 0; i < 6; i++) bench.ask();
+      const fromMs = bench.nowMs;
+      for (let granted = bench.serve().length; granted < 6; granted += bench.serve().length) bench.nowMs++;
+      return bench.nowMs - fromMs;
+    };
+    expect(startsAfter(0)).to.be.within(100, 101);
+    expect(startsAfter(200, 0)).to.be.within(100, 101);
+    expect(startsAfter(200)).to.be.within(300, 306);
+    expect(startsAfter(0, 200)).to.be.within(300, 306);
+    expect(startsAfter(0, 200, 50, 0, 100)).to.be.within(200, 204);
+  });
+
   it('begins a rate no fuller than what stood there: a limit that moves to another layer is no second burst', () => {
     const bench = new Bench(perMinute(60, 10));
     for (let i = 0; i < 10; i++) bench.ask();
