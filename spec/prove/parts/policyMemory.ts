@@ -29,7 +29,8 @@ export async function runNames(
     {
       maxInFlight: 200,
       quota: { account: { requestsPerMinute: 6_000_000 } },
-      models: { default: { concurrency: { limit: 1_000 } } },
+      // A machine that stands still for seconds lets connections go: that is to be tried again, and nothing more.
+      models: { default: { concurrency: { limit: 1_000 }, breaker: { consecutiveFailures: null, errorRatio: null } } },
       tenants: { default: { maxInFlight: 4, requestsPerMinute: 600, burstRequests: 10 } },
     },
     { runtime },
