@@ -1,9 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { NEVER } from 'rxjs';
 import type { Subscription } from 'rxjs';
 import { createSluice } from '../../lib/client/createSluice.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
+import { createConcurrencyLimit } from '../../lib/operators/createConcurrencyLimit.ts';
+import { limitConcurrency } from '../../lib/operators/limitConcurrency.ts';
 import { metricObserver } from '../../lib/telemetry/metricObserver.ts';
+import { traceCall } from '../../lib/telemetry/traceCall.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import { fakeProvider } from '../helpers/fakeProvider.ts';
 import type { Reply } from '../helpers/fakeProvider.ts';
@@ -118,6 +122,49 @@ describe('metrics of the calls of a client', () => {
       ),
       { numRuns: 30 },
     );
+  });
+
+  it('count a call of a client within a traced pipe once, whoever observes it', async () => {
+    for (const shared of [true, false]) {
+      const runtime = virtualRuntime();
+      const { provider: meterProvider, collect } = testMetrics();
+      const provider = fakeProvider(runtime, (_model, index) => (index === 0 ? { error: 'overloaded' } : {}));
+      const outer = metricObserver({ meterProvider });
+      const telemetry = shared ? outer : metricObserver({ meterProvider });
+      const sluice = createSluice(provider.source, POLICY, { runtime, telemetry });
+      const request = { model: 'a', messages: [{ role: 'user' as const, content: 'Hello' }] };
+      sluice
+        .chat(request)
+        .pipe(traceCall({ telemetry: outer, runtime }))
+        .subscribe();
+      runtime.advance(1_000);
+
+      const measured = await collect();
+      expect(measured.total('sluice.calls', { 'sluice.outcome': 'success' })).to.equal(1);
+      expect(measured.total('sluice.requests')).to.equal(2);
+      expect(measured.total('sluice.retries')).to.equal(1);
+      expect(measured.total('gen_ai.client.operation.duration')).to.equal(1);
+      expect(measured.total('sluice.inflight')).to.equal(0);
+    }
+  });
+
+  it('come back to 0 for a pipe by hand that only listens, also where its consumer leaves a queue', async () => {
+    const runtime = virtualRuntime();
+    const { provider: meterProvider, collect } = testMetrics();
+    const { onEvent } = metricObserver({ meterProvider });
+    const limit = createConcurrencyLimit({ limit: 1 }, runtime);
+    const subscribe = () => NEVER.pipe(limitConcurrency(limit, { onEvent, runtime })).subscribe();
+    const [holds, waits, alsoWaits] = [subscribe(), subscribe(), subscribe()];
+    const waiting = async (): Promise<number> =>
+      (await collect()).total('sluice.queue.size', { 'sluice.queue': 'concurrency' });
+
+    expect(await waiting()).to.equal(2);
+    waits.unsubscribe();
+    expect(await waiting()).to.equal(1);
+    holds.unsubscribe();
+    expect(await waiting()).to.equal(0);
+    alsoWaits.unsubscribe();
+    expect(await waiting()).to.equal(0);
   });
 });
 
