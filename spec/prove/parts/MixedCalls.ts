@@ -153,8 +153,8 @@ export class MixedCalls {
         circuitBreak(this.#breakers.of(model), options),
         retryWithJitter({ attempts: 2, baseMs: 2, capMs: 5, runtime: this.#runtime }),
         inConversation(this.#lanes, conversation, options),
-        takeUntil(fromEvent(this.#signal, 'abort')),
         traceCall({ telemetry: this.#spans.telemetry, runtime: this.#runtime }),
+        takeUntil(fromEvent(this.#signal, 'abort')),
       );
   }
 
