@@ -86,7 +86,13 @@ export async function startTelemetry(options: StartTelemetryOptions): Promise<Te
     ...(reader !== undefined && { metricReaders: [reader.exporter], metricReader: reader.exporter }),
     ...(!env['OTEL_LOGS_EXPORTER'] && { logRecordProcessors: [] }),
   });
-  sdk.start();
+  try {
+    sdk.start();
+  } catch (error) {
+    reader?.close();
+    letGo();
+    throw error;
+  }
 
   let ended: Promise<void> | undefined;
   const shutdown = (): Promise<void> => {
@@ -102,6 +108,10 @@ async function end(sdk: NodeSDK, timeoutMs: number): Promise<void> {
     const stop = startTimer(systemRuntime, timeoutMs, resolve);
     sdk.shutdown().then(resolve, resolve).finally(stop);
   });
+  letGo();
+}
+
+function letGo(): void {
   for (const global of [api.trace, api.metrics, api.context, api.propagation]) global.disable();
 }
 

@@ -269,6 +269,21 @@ describe('startTelemetry', function () {
     expect(given).to.include.members(['traces', 'metrics']);
   });
 
+  it('leaves nothing behind where an instrumentation throws', async () => {
+    const port = await freePort();
+    const broken = {
+      getConfig: () => ({}),
+      enable: () => {},
+      setTracerProvider: () => {
+        throw new Error('broken');
+      },
+    };
+    const options = { prometheusPort: port, instrumentations: [broken] };
+    expect((await rejection(run({ OTEL_METRICS_EXPORTER: '' }, options))).message).to.equal('broken');
+    await run({ OTEL_METRICS_EXPORTER: '' }, { prometheusPort: port });
+    expect(receiver.spans).to.have.length(1);
+  });
+
   const wrong: readonly (readonly [string, object, Record<string, string>?])[] = [
     ['serviceName', { serviceName: '' }],
     ['prometheusHost', { prometheusHost: '' }],
