@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { EmulatorOptions, EmulatorReport, FaultRule } from '../../../lib/emulator/index.ts';
+import type { EmulatorOptions, EmulatorReport, FaultRule, QuotaChange } from '../../../lib/emulator/index.ts';
 
 const program = fileURLToPath(new URL('emulatorChild.ts', import.meta.url));
 
@@ -10,6 +10,7 @@ export interface EmulatorProcess {
   readonly baseURL: string;
   report(): Promise<EmulatorReport>;
   script(faults: readonly FaultRule[]): Promise<void>;
+  setQuota(change: QuotaChange): Promise<void>;
   /** Full buckets, the first script, an empty report. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -39,6 +40,9 @@ export async function startEmulatorProcess(options: EmulatorOptions): Promise<Em
     report: () => control('/report') as Promise<EmulatorReport>,
     async script(faults) {
       await control('/script', { faults });
+    },
+    async setQuota(change) {
+      await control('/quota', change);
     },
     async reset() {
       await control('/reset', {});
