@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { startEmulator } from '../../lib/emulator/index.ts';
+import { learningEmulator, runLearning } from './parts/learning.ts';
+import type { LearningPlan, LearningResult } from './parts/learning.ts';
+import { steadyRuntime } from './parts/steadyRuntime.ts';
+
+const plan: LearningPlan = {
+  name: 'short',
+  perMinute: 1200,
+  burst: 20,
+  headers: false,
+  forMs: 8000,
+  from: 4000,
+  workers: 20,
+};
+
+async function run(one: LearningPlan): Promise<LearningResult> {
+  const runtime = steadyRuntime();
+  const emulator = await startEmulator({ ...learningEmulator(one), runtime });
+  try {
+    return await runLearning(one, emulator, runtime);
+  } finally {
+    runtime.stop();
+    await emulator.close();
+  }
+}
+
+describe('a quota that is wrong, over HTTP', () => {
+  for (const headers of [false, true]) {
+    it(`comes near the real one within seconds, ${headers ? 'with' : 'without'} headers`, async function () {
+      this.timeout(60_000);
+      const result = await run({ ...plan, headers, configured: 2400 });
+      // Bounds of a few seconds only: the full run is in docs/results.
+      expect(result.rejectedShare).to.be.below(0.1);
+      expect(result.use).to.be.at.least(0.75);
+    });
+  }
+
+  it('has no 429 after a stall, where what is configured is right', async function () {
+    this.timeout(60_000);
+    const result = await run({ ...plan, configured: 1200, from: 0, stallAtMs: 1500 });
+    expect(result.rateLimited).to.equal(0);
+    expect(result.requests).to.be.above(40);
+  });
+});
