@@ -65,7 +65,7 @@ a call, so that each 429 is one.
 let in, of what the quota allowed. *Latest timer* is how late a timer of the client's process came at worst: where it is
 above 100 ms the table shows the machine. Rows of 600 a minute and less ran side by side, those of 3,000 two at a time.
 
-On a machine with other work, the program needs the processor before it (`chrt -r 10 npm run prove learning` on Linux): otherwise
+On a machine with other work, the program needs the processor before it (\`chrt -r 10 npm run prove learning\` on Linux): otherwise
 the table shows the machine.`,
   rows: [
     ['configured', 'real', 'headers', '429s at first', '429s', 'share', 'use', 'most in 25 s', 'latest timer'],
