@@ -19,7 +19,7 @@ interface Slice {
   readonly number: number;
   earned: number;
   spent: number;
-  /** Retries taken from the floor. */
+  /** Retries, by the ratio or by the floor. */
   floor: number;
 }
 
@@ -32,7 +32,7 @@ const SLICES = 10;
  * charged; a first attempt, also one on a fallback model, earns. It decides and never waits.
  *
  * Invariant: at each withdrawal, tokens withdrawn by ratio in the window are at most `ratio` times those deposited in
- * it, and the rest are at most `minPerSecond * windowMs / 1000` retries. What is older than the window, earned or
+ * it, and where there are others, all together are at most `minPerSecond * windowMs / 1000` retries. What is older than the window, earned or
  * spent, no longer counts.
  *
  * Source: Finagle's `RetryBudget` (https://twitter.github.io/finagle/guide/Clients.html#retries), weighted by tokens.
@@ -85,8 +85,8 @@ export class RetryBudget implements RetryBudgetPort {
     const slice = this.#current();
     const { earned, spent, floor } = this.#sums();
     if (spent + cost <= earned * this.#ratio) slice.spent += cost;
-    else if (floor + 1 <= this.#floorRetries) slice.floor++;
-    else return false;
+    else if (floor + 1 > this.#floorRetries) return false;
+    slice.floor++;
     return true;
   }
 

@@ -15,10 +15,13 @@ function allowed(budget: RetryBudget, tokens = 1): number {
 }
 
 describe('RetryBudget', () => {
-  it('allows a fifth of recent traffic and one retry a second by default', () => {
+  it('allows a fifth of recent traffic or one retry a second by default, whichever is more', () => {
     const { budget } = budgetOf({});
     for (let n = 0; n < 100; n++) budget.deposit(1);
-    expect(allowed(budget)).to.equal(20 + 10);
+    expect(allowed(budget)).to.equal(20);
+    const { budget: quiet } = budgetOf({});
+    for (let n = 0; n < 10; n++) quiet.deposit(1);
+    expect(allowed(quiet)).to.equal(10);
   });
 
   it('goes on from what was earned and spent when its rules change', () => {
@@ -28,7 +31,7 @@ describe('RetryBudget', () => {
     budget.reload({ ratio: 0.4, minPerSecond: 0 });
     expect(allowed(budget)).to.equal(10);
     budget.reload({ ratio: 0.5, minPerSecond: 0.1, windowMs: 20_000 });
-    expect(allowed(budget)).to.equal(12);
+    expect(allowed(budget)).to.equal(10);
     clock.nowMs = 15_000;
     expect(allowed(budget)).to.equal(0);
     budget.reload({ ratio: 0.5, minPerSecond: 0, windowMs: 1000 });
