@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { SluiceError } from '../../lib/core/errors.ts';
+import { createAdmission } from '../../lib/operators/createAdmission.ts';
+import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import { learningRun } from '../helpers/learningRun.ts';
 import type { LearningRun } from '../helpers/learningRun.ts';
 
@@ -104,5 +107,34 @@ describe('admission, where the configured quota is wrong', () => {
     ] as const;
     const result = learningRun({ real: 600, burst: 10, configured: 600, changes, counting: 'drain' });
     expect(result.answeredIn(40_000, 70_000)).to.be.at.least(0.98 * 300);
+  });
+});
+
+describe('admission, where tokens are what is short', () => {
+  it('changes no rate of requests for a rejection that reports room for the request', () => {
+    const runtime = virtualRuntime();
+    const admission = createAdmission({}, runtime);
+    const window = { resetMs: undefined, windowMs: 60_000 };
+    const rejectFor = (requestsLeft: number): void => {
+      admission.acquire({ model: 'm', cost: { requests: 1, tokens: 500, explicit: true } }).subscribe((admitted) => {
+        admitted.dispatched();
+        admitted.observe({
+          retryAfterMs: undefined,
+          retryAfterSource: undefined,
+          shouldRetry: undefined,
+          requests: { limit: undefined, remaining: requestsLeft, ...window },
+          tokens: { limit: undefined, remaining: 10, ...window },
+          slowDown: false,
+        });
+        admitted.release({ kind: 'failure', error: new SluiceError('rate_limited', 'too many', { status: 429 }) });
+      });
+    };
+    const rate = (): number | undefined =>
+      admission.snapshot().models['m']?.deployments[0]?.layers.at(-1)?.requests?.perMinute;
+    rejectFor(100);
+    expect(rate()).to.equal(undefined);
+    runtime.advance(60_000);
+    rejectFor(0);
+    expect(rate()).to.be.above(0);
   });
 });
