@@ -76,7 +76,9 @@ export function fakeProvider(
       ];
       function fail(): void {
         entry.ended = true;
-        subscriber.error(new SluiceError(reply.error as ErrorCode, reply.message ?? `it was ${reply.error}`, reply.fields));
+        subscriber.error(
+          new SluiceError(reply.error as ErrorCode, reply.message ?? `it was ${reply.error}`, reply.fields),
+        );
       }
       return () => {
         for (const stop of stops) stop();
