@@ -5,6 +5,8 @@ import { TokenBucket } from './TokenBucket.ts';
 /** Throughput that the arrival margin may cost where the burst is too small to cover it. */
 const MOST_LOST = 0.03;
 const MINUTE_MS = 60_000;
+/** What is sent within so long may arrive in any order, such as over connections that have yet to be made. */
+const MOMENT_MS = 20;
 
 export interface MinuteRate {
   readonly perMinute: number;
@@ -13,10 +15,16 @@ export interface MinuteRate {
 
 /** Where a dispatched charge stands among the others: what a report of its answer is measured against. */
 export interface Sent {
-  readonly order: number;
   readonly atMs: number;
-  /** All that had been sent up to and including it. */
-  readonly total: number;
+  readonly moment: Moment;
+}
+
+/** What was sent within {@link MOMENT_MS}. */
+export interface Moment {
+  readonly order: number;
+  readonly fromMs: number;
+  /** All that had been sent up to its end. */
+  total: number;
 }
 
 /**
@@ -31,7 +39,7 @@ export class MinuteBucket {
   #unsent = 0;
   #sent = 0;
   #lastReported = -1;
-  #dispatches = 0;
+  #moment: Moment = { order: -1, fromMs: -Infinity, total: 0 };
 
   /** `largest`: the largest common cost, which must keep passing at the full rate. */
   constructor(rate: MinuteRate, largest: number, arrivalMarginMs: number, nowMs: number) {
@@ -77,7 +85,10 @@ export class MinuteBucket {
   dispatch(nowMs: number, amount: number): Sent {
     this.#unsent -= amount;
     this.#sent += amount;
-    return { order: this.#dispatches++, atMs: nowMs, total: this.#sent };
+    const { order, fromMs } = this.#moment;
+    if (nowMs - fromMs >= MOMENT_MS) this.#moment = { order: order + 1, fromMs: nowMs, total: 0 };
+    this.#moment.total = this.#sent;
+    return { atMs: nowMs, moment: this.#moment };
   }
 
   /** Charges a charge again, from now on. Returns the mark that undoes it. */
@@ -101,8 +112,9 @@ export class MinuteBucket {
 
   /**
    * Corrects the level downwards by a report: what was left after the attempt `sent`, plus what has come back since it
-   * arrived, less what was granted after it. Without `sent` the report stands for now. Reports of attempts older than
-   * the last reported one, and of windows above a minute, are ignored.
+   * arrived, less what was granted after its moment: of what was sent in the same one, the report that came last has
+   * counted all. Without `sent` the report stands for now. Reports of moments before the last reported one, and of
+   * windows above a minute, are ignored.
    */
   report(nowMs: number, reading: LimitReading, sent: Sent | undefined): void {
     const remaining = remainingOf(reading);
@@ -111,11 +123,12 @@ export class MinuteBucket {
       this.#bucket.lower(nowMs, remaining);
       return;
     }
-    if (sent.order < this.#lastReported) return;
-    this.#lastReported = sent.order;
+    const { order, total } = sent.moment;
+    if (order < this.#lastReported) return;
+    this.#lastReported = order;
     const arrivedMs = sent.atMs + this.#marginMs;
     const refilled = (Math.max(0, nowMs - arrivedMs) * this.#perMinute) / MINUTE_MS;
-    this.#bucket.lower(nowMs, remaining + refilled - (this.#sent - sent.total) - this.#unsent);
+    this.#bucket.lower(nowMs, remaining + refilled - (this.#sent - total) - this.#unsent);
   }
 
   /** Takes away what is above `level`, from which what has not been dispatched is still to be taken. */
