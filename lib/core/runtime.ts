@@ -19,9 +19,24 @@ export interface Runtime {
   readonly random: () => number;
 }
 
-/** Real time: monotonic `performance.now`, `setTimeout`, `Math.random`. */
+let stretchMs: number | undefined;
+const endStretch = (): void => void (stretchMs = undefined);
+
+/**
+ * Real time: monotonic `performance.now`, `setTimeout`, `Math.random`. The clock stands still while code runs without a
+ * break: what is granted meanwhile has not been sent, so that no quota comes back at the other end.
+ */
 export const systemRuntime: Runtime = {
-  clock: { now: () => performance.now(), wallNow: () => Date.now() },
+  clock: {
+    now() {
+      if (stretchMs === undefined) {
+        stretchMs = performance.now();
+        queueMicrotask(endStretch);
+      }
+      return stretchMs;
+    },
+    wallNow: () => Date.now(),
+  },
   scheduler: {
     schedule(work, delayMs = 0) {
       const timer = setTimeout(work, delayMs);
