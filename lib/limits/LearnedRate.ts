@@ -169,11 +169,13 @@ export class LearnedRate {
     this.#search = undefined;
     this.#guessing = false;
     this.#inSpite = 0;
-    this.#apply(nowMs, requests);
+    this.#apply(nowMs, this.#most);
   }
 
+  /** A named limit that shared layers keep anyway is left to them, who know its burst. */
   get #most(): number {
-    return Math.min(this.#options.requestsPerMinute as number, this.#named);
+    const own = this.#options.requestsPerMinute as number;
+    return this.#named < this.#sharedPerMinute ? Math.min(own, this.#named) : own;
   }
 
   /** What was asked for, here or in the layers that are shared. */
@@ -279,11 +281,12 @@ export class LearnedRate {
     const set = Math.max(1, Math.min(rate, this.#most));
     if (set === this.#set) return;
     this.#set = set;
+    const { requestsPerMinute, burstRequests } = this.#options;
     // Half a second's worth: it is not known how much the provider takes at once.
     const burst = Math.max(1 + set / 600, set / 120);
     this.layer.setRate(nowMs, {
       requestsPerMinute: set,
-      burstRequests: Math.min(this.#options.burstRequests ?? burst, burst),
+      burstRequests: set === requestsPerMinute ? burstRequests : Math.min(burstRequests ?? burst, burst),
     });
   }
 }

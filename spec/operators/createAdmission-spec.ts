@@ -52,6 +52,31 @@ describe('createAdmission', () => {
     expect(() => admission.reload({ maxInFlight: 0 })).to.throw('maxInFlight');
   });
 
+  for (const { named, granted } of [
+    { named: 3000, granted: 49 },
+    { named: 6000, granted: 49 },
+    { named: 1200, granted: 10 },
+  ]) {
+    it(`grants ${granted} more of a burst of 50 where the provider names ${named} a minute and 3,000 are configured`, () => {
+      const runtime = virtualRuntime();
+      const account = { requestsPerMinute: 3000, burstRequests: 50, arrivalMarginMs: 0 };
+      const admission = createAdmission({ quota: { account } }, runtime);
+      const first = callNow(admission, runtime, held).admitted;
+      const requests = { limit: named, remaining: 49, resetMs: undefined, windowMs: 60_000 };
+      first?.observe({
+        requests,
+        tokens: undefined,
+        retryAfterMs: undefined,
+        retryAfterSource: undefined,
+        shouldRetry: undefined,
+        slowDown: false,
+      });
+      const calls = Array.from({ length: 60 }, () => callNow(admission, runtime, held));
+      expect(calls.filter(({ startedAtMs }) => startedAtMs !== undefined)).to.have.length(granted);
+      runtime.run();
+    });
+  }
+
   it('takes nothing of the quota while it waits for a slot', () => {
     const runtime = virtualRuntime();
     const admission = createAdmission(
