@@ -41,7 +41,7 @@ export interface SluiceSnapshot {
   readonly conversations: LanesSnapshot;
   /** Attempts in flight and waiting, by model and tenant, with levels, limits and breakers. */
   readonly admission: AdmissionSnapshot;
-  /** Of today, at the prices of the policy, from the usage that providers reported. */
+  /** Of today, at the prices of the policy, from the usage that providers reported, or an estimate where they did not. */
   readonly spend: SluiceSpend;
 }
 
