@@ -1,0 +1,99 @@
+import type { Observable } from 'rxjs';
+import type { BreakerPort, Grant, LanesPort, QuotaPort, QuotaRequest } from '../core/ports.ts';
+import type { CircuitBreakerOptions } from './breakerRules.ts';
+import type { ConversationLanesOptions } from './ConversationLanes.ts';
+import type { LayerOptions } from './QuotaLayer.ts';
+import type { QuotaRules } from './QuotaOptions.ts';
+
+/** What a process does while the store is lost: it goes on with its share of each limit, or refuses. */
+export type StoreLoss = 'share' | 'refuse';
+
+/** What happened to the store. Holds no address, user, password or key. */
+export interface StoreChange {
+  readonly type: 'store.lost' | 'store.returned';
+  /** Why it was lost: `TIMEOUT`, a code of the connection such as `ECONNREFUSED`, or of the server such as `READONLY`. */
+  readonly reason: string | undefined;
+  /** Monotonic milliseconds. */
+  readonly atMs: number;
+}
+
+/** Limits that processes share, by name: what one process names, others find under the same name. */
+export interface LimitStore {
+  /** Longest time that one decision of the store takes, in milliseconds: after that it counts as lost. */
+  readonly answerMs: number;
+  /** Quotas whose routes share layers, with one line for all of them. */
+  quotas(name: string, rules: QuotaRules): SharedQuotas;
+  lanes(name: string, options?: ConversationLanesOptions): SharedLanes;
+  breaker(name: string, options?: CircuitBreakerOptions): SharedBreaker;
+  /** `limit`: whole, at least 1. */
+  slots(name: string, limit: number): SharedSlots;
+  spend(name: string): SharedSpend;
+  /** Takes another rule, for everything that is shared through this store. */
+  setLoss(loss: StoreLoss): void;
+  /** Hears when the store is lost and when it is back. Returns what ends that. */
+  onChange(listener: (change: StoreChange) => void): () => void;
+}
+
+/** What others share of a quota as well. */
+export interface NamedLayer extends LayerOptions {
+  readonly name: string;
+}
+
+export interface SharedQuotas {
+  /**
+   * The way through these layers. Layers of equal name are one bucket for all routes, and the same list of names is the same
+   * route; rates that are given anew hold from then on. `reportsTo`: the layer that the provider's reports are about.
+   * Default: the last one that is not named `tenant`, or `tenant:` and something.
+   */
+  route(layers: readonly NamedLayer[], reportsTo?: string): SharedRoute;
+  /** Takes other rules, for what comes. */
+  reload(rules: QuotaRules): void;
+}
+
+export interface SharedRoute extends QuotaPort {
+  acquire(request: QuotaRequest): Observable<SharedQuotaGrant>;
+}
+
+export interface SharedQuotaGrant extends Grant {
+  /** Gives back so many of its tokens, before it is dispatched: whoever gets it needs fewer. */
+  shrink?(tokens: number): void;
+}
+
+export interface SharedLanes extends LanesPort {
+  /** Takes other bounds, for turns to come. */
+  reload(options: ConversationLanesOptions): void;
+}
+
+export interface SharedBreaker extends BreakerPort {
+  /** Takes other options, and goes on from where it is. */
+  reload(options: CircuitBreakerOptions): void;
+}
+
+/** Places in a ceiling that are leased to this process, in small lots, and lent on where others want them. */
+export interface SharedSlots {
+  /** How many this process may have taken now. Falls while the store is lost to the process's share. */
+  readonly have: number;
+  /** Called when `have` has changed. One listener. */
+  onChange: (() => void) | undefined;
+  /**
+   * How many are taken, and how many more are wanted now: at once more are asked for, and what is not wanted is given back
+   * after a short while.
+   */
+  use(taken: number, wanted: number): void;
+  /** Takes another limit. Who has more than is allowed now takes none until enough have come free. */
+  reload(limit: number): void;
+  /** Gives everything back. */
+  close(): void;
+}
+
+/** What tenants have spent on a day, over all processes. Days are counted in UTC from the epoch. */
+export interface SharedSpend {
+  /** Adds what this process has spent. It is told soon, together with what else there is, and after a loss once it is over. */
+  add(day: number, tenant: string, cost: number): void;
+  /** What the other processes have spent, as last heard; `undefined` where nothing was heard yet. Asks anew now and then. */
+  others(day: number, tenant: string): number | undefined;
+  /** Calls `heard` once `others` is known, or will not be for now because the store is lost. Returns what ends that. */
+  ask(day: number, tenant: string, heard: () => void): () => void;
+  /** Tells what has not been told. */
+  close(): void;
+}
