@@ -684,13 +684,13 @@ describe('Quota', () => {
             released++;
           }
           const drained = desk.drain();
+          for (const { ticket } of drained.expired) waiting.splice(waiting.indexOf(ticket), 1);
           for (const ticket of drained.granted) {
             // Strictly in order, and within the bound of the wait.
             expect(waiting.find(({ order }) => order < ticket.order)).to.be.undefined;
             expect(desk.nowMs - ticket.enqueuedAtMs).to.be.at.most(ticket.bound.limitMs + gapMs);
             waiting.splice(waiting.indexOf(ticket), 1);
           }
-          for (const { ticket } of drained.expired) waiting.splice(waiting.indexOf(ticket), 1);
           expect(desk.quota.waiting).to.equal(waiting.length);
           granted += drained.granted.length;
           open.push(...drained.reservations);
