@@ -16,6 +16,8 @@ export interface Target {
 
 /** One call before it is subscribed to. */
 export interface CallPlan<T> {
+  /** Default: one that is made. */
+  readonly id?: string | undefined;
   readonly api: 'chat' | 'responses' | undefined;
   readonly stream: boolean;
   readonly model: string;

@@ -12,6 +12,7 @@ import type { CallOptions } from './CallOptions.ts';
 import { callPipeline } from './callPipeline.ts';
 import type { CallPlan, Fields } from './CallPlan.ts';
 import { Engine } from './Engine.ts';
+import { keepEngine } from './engineOf.ts';
 import { sluiceFetch } from './fetch/sluiceFetch.ts';
 import type { ClientCall, Sluice } from './Sluice.ts';
 import { SLUICE_DEFAULTS } from './SluiceOptions.ts';
@@ -83,7 +84,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
     return callPipeline(engine, plan) as Observable<never>;
   };
 
-  return {
+  const sluice: Sluice = {
     chat: (request: object, callOptions: CallOptions = {}) => ask('chat', true, request, callOptions),
     respond: (request: object, callOptions: CallOptions = {}) => ask('responses', true, request, callOptions),
     complete: (request, callOptions = {}) => ask('chat', false, request, { ...callOptions, restarts: false }),
@@ -124,4 +125,5 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
       engine.hub.close();
     },
   };
+  return keepEngine(sluice, engine);
 }

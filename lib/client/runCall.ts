@@ -32,7 +32,7 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
     const joins = below !== undefined && !calls.has(below.call);
     const started = joins
       ? below.with(changes)
-      : CallScope.start(runtime, { ...changes, deadlineAtMs: below?.deadlineAtMs, demand: below?.demand });
+      : CallScope.start(runtime, { ...changes, id: plan.id, deadlineAtMs: below?.deadlineAtMs, demand: below?.demand });
     const observed = runInScope(started, () => hub.onCall(() => startOf(engine, plan, started.callId, startedAtMs)));
     const scope = observed === undefined ? started : started.with(ownOf(observed));
 

@@ -12,8 +12,8 @@ export interface AttemptSink {
    * called if it is unsubscribed while it waits.
    */
   gateOpened?(through: boolean): void;
-  /** The request leaves now. */
-  dispatched?(atMs: number): void;
+  /** The request leaves now. `sentFollows`: it is still to be prepared, and `sent` will tell when that is done. */
+  dispatched?(atMs: number, sentFollows: boolean): void;
   /** It is on its way only now: what prepares a request, such as an SDK on a busy machine, took until then. */
   sent?(atMs: number): void;
   /** The head of an answer is here. */

@@ -229,10 +229,10 @@ export class CallScope {
     }
   }
 
-  /** For sources: the request leaves now. */
-  dispatched(atMs: number): void {
+  /** For sources: the request leaves now. `sentFollows`: {@link sent} will be called, unless the attempt ends before. */
+  dispatched(atMs: number, sentFollows = false): void {
     this.#frame.call.dispatched++;
-    for (let node = this.#frame.sinks; node; node = node.rest) node.first.dispatched?.(atMs);
+    for (let node = this.#frame.sinks; node; node = node.rest) node.first.dispatched?.(atMs, sentFollows);
   }
 
   /** For sources that know: the request was handed over only now, some time after it was dispatched. */

@@ -20,26 +20,36 @@ export interface Attempt {
   readonly headers: Readonly<Record<string, string>>;
   readonly stream: boolean;
   readonly demand: Demand | undefined;
+  /** `request` as it came from elsewhere, where nothing in it was changed: a transport may send it as it stands. */
+  readonly bytes?: Uint8Array | undefined;
+}
+
+/** The head of an answer. */
+export interface WireHead {
+  readonly kind: 'head';
+  readonly status: number;
+  readonly requestId: string | undefined;
+  readonly hints: RateLimitHints | undefined;
+}
+
+/** A parsed JSON body: one event of a stream, or the whole answer. */
+export interface WireData {
+  readonly kind: 'data';
+  readonly value: unknown;
+  /** The SSE event name, if one was given. */
+  readonly event: string | undefined;
+  /** Characters on the wire, where they were counted. Bounds what is held back. */
+  readonly size?: number;
+  /** `value` as it came, where a transport keeps it. */
+  readonly text?: string | undefined;
 }
 
 /** What comes off the wire in one attempt, in order: one `head`, then the rest. */
 export type WireEvent =
-  | {
-      readonly kind: 'head';
-      readonly status: number;
-      readonly requestId: string | undefined;
-      readonly hints: RateLimitHints | undefined;
-    }
+  | WireHead
   /** A keep-alive: proves the connection, not progress. */
   | { readonly kind: 'comment' }
-  /** A parsed JSON body: one event of a stream, or the whole answer. `event` is the SSE event name, if one was given. */
-  | {
-      readonly kind: 'data';
-      readonly value: unknown;
-      readonly event: string | undefined;
-      /** Characters on the wire, where they were counted. Bounds what is held back. */
-      readonly size?: number;
-    }
+  | WireData
   /** The literal `[DONE]`. */
   | { readonly kind: 'done' };
 

@@ -56,8 +56,11 @@ export interface Grant {
   readonly waitedMs: number;
   /** Tokens that were reserved, after clamping. */
   readonly reservedTokens: number;
-  /** The attempt is sent now. Reports of limits are ordered by this. */
-  dispatched(): void;
+  /**
+   * The attempt is sent now. Reports of limits are ordered by this. `sentFollows`: `sent` will be called, and nothing of
+   * what it took comes back before.
+   */
+  dispatched(sentFollows?: boolean): void;
   /** It has been handed to the network only now: it will arrive that much later. */
   sent?(): void;
   /** The head of an answer is here: after a cooldown, others follow the first one once it has been answered. */
@@ -152,8 +155,8 @@ export interface Admitted {
    * nothing: both calls end it.
    */
   onRevoke(revoke: (refusal: SluiceError) => void): void;
-  /** The attempt is sent now. */
-  dispatched(): void;
+  /** The attempt is sent now. `sentFollows`: `sent` will be called, and nothing of what it took comes back before. */
+  dispatched(sentFollows?: boolean): void;
   /** It has been handed to the network only now: it will arrive that much later. */
   sent?(): void;
   /** The head of an answer is here. */

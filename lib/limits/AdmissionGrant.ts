@@ -59,12 +59,12 @@ export class AdmissionGrant {
     return this.#reason;
   }
 
-  dispatched(nowMs: number): void {
+  dispatched(nowMs: number, sentFollows = false): void {
     if (this.#ended || this.#sent !== undefined) return;
     this.target.unsent.delete(this);
     this.#sentUnder = this.target.learned;
     this.#sent = this.#sentUnder.sent(nowMs);
-    this.#reservation.dispatched(nowMs);
+    this.#reservation.dispatched(nowMs, sentFollows);
   }
 
   /** It was handed over only now, and what it took begins to come back that much later. */

@@ -2,7 +2,8 @@ import { zeroOrInfinity } from '../core/checks.ts';
 import { Heap } from '../core/Heap.ts';
 import type { Clock } from '../core/runtime.ts';
 import { Lane, Turn } from './Lane.ts';
-import type { TurnBound } from './Lane.ts';
+import { turnBound } from './turnBound.ts';
+import type { TurnLimits } from './turnBound.ts';
 import { TurnEstimate } from './TurnEstimate.ts';
 
 export interface ConversationLanesOptions {
@@ -12,16 +13,24 @@ export interface ConversationLanesOptions {
   readonly maxWaitMs?: number | undefined;
 }
 
-export const CONVERSATION_LANES_DEFAULTS: { readonly maxWaiting: number; readonly maxWaitMs: number } = {
-  maxWaiting: 20,
-  maxWaitMs: 60_000,
-};
+export interface LaneBounds {
+  readonly maxWaiting: number;
+  readonly maxWaitMs: number;
+}
 
-export interface TurnRequest {
+export const CONVERSATION_LANES_DEFAULTS: LaneBounds = { maxWaiting: 20, maxWaitMs: 60_000 };
+
+/** @throws SluiceError `invalid_option` if an option is not 0 or more. */
+export function laneBounds(options: ConversationLanesOptions): LaneBounds {
+  const { maxWaiting, maxWaitMs } = CONVERSATION_LANES_DEFAULTS;
+  return {
+    maxWaiting: zeroOrInfinity('maxWaiting', options.maxWaiting ?? maxWaiting),
+    maxWaitMs: zeroOrInfinity('maxWaitMs', options.maxWaitMs ?? maxWaitMs),
+  };
+}
+
+export interface TurnRequest extends TurnLimits {
   readonly conversation: string;
-  readonly maxWaitMs?: number | undefined;
-  /** Monotonic milliseconds by which the turn must have started. */
-  readonly deadlineAtMs?: number | undefined;
   /** End every turn of the conversation that runs or waits, and start at once. */
   readonly supersede?: boolean | undefined;
 }
@@ -54,8 +63,7 @@ export interface ExpiredTurn {
  * constant time, but for the bound on the wait, which takes O(log n) of all that wait with one.
  */
 export class ConversationLanes {
-  #maxWaiting = 0;
-  #maxWaitMs = 0;
+  #bounds: LaneBounds;
   readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
   readonly #expiries = new Heap<Turn>(
@@ -68,7 +76,7 @@ export class ConversationLanes {
   /** @throws SluiceError `invalid_option` if an option is not 0 or more. */
   constructor(options: ConversationLanesOptions, clock: Clock) {
     this.#clock = clock;
-    this.reload(options);
+    this.#bounds = laneBounds(options);
   }
 
   /**
@@ -76,10 +84,7 @@ export class ConversationLanes {
    * @throws SluiceError `invalid_option` if an option is not 0 or more; then nothing has changed.
    */
   reload(options: ConversationLanesOptions): void {
-    const { maxWaiting, maxWaitMs } = CONVERSATION_LANES_DEFAULTS;
-    const most = zeroOrInfinity('maxWaiting', options.maxWaiting ?? maxWaiting);
-    this.#maxWaitMs = zeroOrInfinity('maxWaitMs', options.maxWaitMs ?? maxWaitMs);
-    this.#maxWaiting = most;
+    this.#bounds = laneBounds(options);
   }
 
   /** Conversations with a turn running or waiting. */
@@ -99,7 +104,7 @@ export class ConversationLanes {
 
   enter(request: TurnRequest): EnterDecision {
     const now = this.#clock.now();
-    const bound = this.#boundOf(request, now);
+    const bound = turnBound(request, this.#bounds.maxWaitMs, now);
     const known = this.#lanes.get(request.conversation);
     // A deadline that has passed cannot be met even where nobody is before us; a wait of 0 can.
     if (request.deadlineAtMs !== undefined && !(request.deadlineAtMs > now)) {
@@ -117,8 +122,9 @@ export class ConversationLanes {
       this.#start(turn, now);
       return { kind: 'started', turn, superseded };
     }
-    if (lane.waiting >= this.#maxWaiting) {
-      const full = { code: 'queue_full', limit: this.#maxWaiting } as const;
+    const { maxWaiting } = this.#bounds;
+    if (lane.waiting >= maxWaiting) {
+      const full = { code: 'queue_full', limit: maxWaiting } as const;
       return { kind: 'refused', refusal: this.#refusal(full, lane, 0, now) };
     }
     if (bound.atMs <= now) return { kind: 'refused', refusal: this.#refusal(bound, lane, lane.waiting, now) };
@@ -157,15 +163,6 @@ export class ConversationLanes {
       expired.push({ turn, refusal: this.#refusal(turn.bound, turn.lane, turn.lane.waiting, now) });
     }
     return expired;
-  }
-
-  #boundOf(request: TurnRequest, now: number): TurnBound {
-    const maxWaitMs = zeroOrInfinity('maxWaitMs', request.maxWaitMs ?? this.#maxWaitMs);
-    const { deadlineAtMs = Infinity } = request;
-    if (deadlineAtMs <= now + maxWaitMs && deadlineAtMs !== Infinity) {
-      return { code: 'timeout_deadline', limit: Math.max(0, deadlineAtMs - now), atMs: deadlineAtMs };
-    }
-    return { code: 'queue_timeout', limit: maxWaitMs, atMs: now + maxWaitMs };
   }
 
   #refusal(

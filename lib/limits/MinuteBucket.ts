@@ -7,6 +7,8 @@ const MOST_LOST = 0.03;
 const MINUTE_MS = 60_000;
 /** What is sent within so long may arrive in any order, such as over connections that have yet to be made. */
 const MOMENT_MS = 20;
+/** Relative to the burst: below it two amounts are the same. */
+const EPSILON = 1e-9;
 
 export interface MinuteRate {
   readonly perMinute: number;
@@ -37,6 +39,8 @@ export class MinuteBucket {
   #perMinute: number;
   /** Charged and not yet dispatched. */
   #unsent = 0;
+  /** Dispatched and still being handed over: none of it has begun to come back. */
+  #inHand = 0;
   #sent = 0;
   #lastReported = -1;
   #moment: Moment = { order: -1, fromMs: -Infinity, total: 0 };
@@ -61,19 +65,20 @@ export class MinuteBucket {
   }
 
   level(nowMs: number): number {
-    return this.#bucket.level(nowMs);
+    return Math.min(this.#bucket.level(nowMs), this.burst - this.#inHand);
   }
 
   waitMs(nowMs: number, cost: number, credit = 0): number {
-    return this.#bucket.waitMs(nowMs, cost, credit);
+    const waitMs = this.#bucket.waitMs(nowMs, cost, credit);
+    const missing = Math.min(cost, this.burst) + this.#inHand - this.burst - credit;
+    return missing > EPSILON * this.burst ? Math.max(waitMs, this.#gainMs(missing)) : waitMs;
   }
 
   /** At least this long until `cost` can be taken after `ahead` was. */
   waitBehindMs(nowMs: number, ahead: number, cost: number, credit = 0): number {
-    const waitMs = this.#bucket.waitMs(nowMs, cost, credit);
+    const waitMs = this.waitMs(nowMs, cost, credit);
     if (ahead === 0) return waitMs;
-    const missing = ahead + Math.min(cost, this.burst) - credit - this.#bucket.level(nowMs);
-    return Math.max(waitMs, Math.ceil((missing / this.#perMinute) * MINUTE_MS));
+    return Math.max(waitMs, this.#gainMs(ahead + Math.min(cost, this.burst) - credit - this.level(nowMs)));
   }
 
   /** Takes unasked. Returns the mark that undoes it. */
@@ -89,6 +94,11 @@ export class MinuteBucket {
     if (nowMs - fromMs >= MOMENT_MS) this.#moment = { order: order + 1, fromMs: nowMs, total: 0 };
     this.#moment.total = this.#sent;
     return { atMs: nowMs, moment: this.#moment };
+  }
+
+  /** So much more, or less, is being handed over. */
+  hold(amount: number): void {
+    this.#inHand += amount;
   }
 
   /** Charges a charge again, from now on. Returns the mark that undoes it. */
@@ -153,6 +163,10 @@ export class MinuteBucket {
   setRate(nowMs: number, rate: MinuteRate): void {
     this.#bucket.setRate(nowMs, { capacity: rate.burst, refillPerSecond: rate.perMinute / 60 });
     this.#perMinute = rate.perMinute;
+  }
+
+  #gainMs(amount: number): number {
+    return Math.ceil((amount / this.#perMinute) * MINUTE_MS);
   }
 }
 

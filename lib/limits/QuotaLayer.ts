@@ -33,6 +33,8 @@ export interface LayerCharge {
   requests: number;
   tokens: number;
   sent: { readonly requests: Sent | undefined; readonly tokens: Sent | undefined } | undefined;
+  /** What of it is being handed over. */
+  inHand: LayerCost | undefined;
 }
 
 /** A named layer of a quota: a bucket of requests, a bucket of tokens, or both. Pure: times are passed in. */
@@ -89,7 +91,7 @@ export class QuotaLayer {
       requests: this.#requests?.charge(nowMs, cost.requests) ?? 0,
       tokens: this.#tokens?.charge(nowMs, cost.tokens) ?? 0,
     };
-    return { marks, requests: cost.requests, tokens: cost.tokens, sent: undefined };
+    return { marks, requests: cost.requests, tokens: cost.tokens, sent: undefined, inHand: undefined };
   }
 
   dispatch(nowMs: number, charge: LayerCharge): void {
@@ -97,6 +99,20 @@ export class QuotaLayer {
       requests: this.#requests?.dispatch(nowMs, charge.requests),
       tokens: this.#tokens?.dispatch(nowMs, charge.tokens),
     };
+  }
+
+  /** Nothing of what the attempt took comes back until {@link handedOver}. */
+  handingOver(charge: LayerCharge): void {
+    const { requests, tokens } = charge;
+    charge.inHand = { requests, tokens };
+    this.#requests?.hold(requests);
+    this.#tokens?.hold(tokens);
+  }
+
+  handedOver(charge: LayerCharge): void {
+    this.#requests?.hold(-(charge.inHand?.requests ?? 0));
+    this.#tokens?.hold(-(charge.inHand?.tokens ?? 0));
+    charge.inHand = undefined;
   }
 
   /** What the attempt took begins to come back from now, rather than from when it was charged. */

@@ -27,6 +27,7 @@ export class QuotaReservation {
   readonly #trial: number | undefined;
   readonly #chargedAtMs: number;
   #sentAtMs: number | undefined;
+  #handingOver = false;
   #answered = false;
   #hinted = false;
   #released = false;
@@ -45,21 +46,29 @@ export class QuotaReservation {
     route.open++;
   }
 
-  /** The attempt is sent now. Reports of limits are ordered by this. */
-  dispatched(nowMs: number): void {
+  /**
+   * The attempt is sent now. Reports of limits are ordered by this. `sentFollows`: it is still being handed over, and nothing
+   * of what it took comes back before {@link sent}, or the first word of an answer.
+   */
+  dispatched(nowMs: number, sentFollows = false): void {
     if (this.#released || this.#sentAtMs !== undefined) return;
     this.#sentAtMs = nowMs;
     this.#eachLayer((layer, charge) => layer.dispatch(nowMs, charge));
+    if (!sentFollows) return;
+    this.#handingOver = true;
+    this.#eachLayer((layer, charge) => layer.handingOver(charge));
   }
 
   /** It was handed over only now, and what it took begins to come back that much later. */
   sent(nowMs: number): void {
+    this.#handedOver();
     if (this.#released || this.#answered || nowMs === this.#chargedAtMs) return;
     this.#eachLayer((layer, charge) => layer.postpone(nowMs, charge));
   }
 
   /** A response has begun: the first one back after a cooldown no longer keeps the others. */
   responded(nowMs: number, status: number): void {
+    this.#handedOver();
     this.#answered = true;
     // A rejection is an answer that asks for more patience, which its hint or its end will bring.
     if (status !== 429 && this.#trial !== undefined) this.#route.cooldown.answered(nowMs, this.#trial);
@@ -92,6 +101,7 @@ export class QuotaReservation {
   release(nowMs: number, outcome: Outcome, pauses = true): Settlement | undefined {
     if (this.#released) return undefined;
     this.#released = true;
+    this.#handedOver();
     this.#route.open--;
     const refund = refundFor(outcome, this.#answered, this.#rules.refundOn);
     const back = {
@@ -105,6 +115,12 @@ export class QuotaReservation {
       refundedTokens: Math.max(0, this.cost.tokens - this.#tokens) + back.tokens,
       cooldownMs: this.#endTrial(nowMs, outcome, pauses),
     };
+  }
+
+  #handedOver(): void {
+    if (!this.#handingOver) return;
+    this.#handingOver = false;
+    this.#eachLayer((layer, charge) => layer.handedOver(charge));
   }
 
   #endTrial(nowMs: number, outcome: Outcome, pauses: boolean): number {

@@ -46,10 +46,10 @@ export class HeldRun<H> implements AttemptSink {
     if (through && this.#gatesClosed === 0) this.#markSent();
   }
 
-  dispatched(atMs: number): void {
+  dispatched(atMs: number, sentFollows: boolean): void {
     this.#attemptsOpen++;
-    this.#markSent();
-    this.#sink?.dispatched?.(atMs);
+    this.#markSent(sentFollows);
+    this.#sink?.dispatched?.(atMs, sentFollows);
   }
 
   sent(atMs: number): void {
@@ -106,10 +106,10 @@ export class HeldRun<H> implements AttemptSink {
     this.#stopWaiting = startTimer(this.#hold.runtime, RELEASE_WITHIN_MS, () => this.#release(outcome));
   }
 
-  #markSent(): void {
+  #markSent(sentFollows = false): void {
     if (this.#sentAtMs !== undefined || this.#outcome !== undefined) return;
     this.#sentAtMs = this.#hold.runtime.clock.now();
-    this.#hold.dispatched?.(this.#held);
+    this.#hold.dispatched?.(this.#held, sentFollows);
   }
 
   #release(outcome: Outcome): void {

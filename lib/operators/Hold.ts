@@ -22,7 +22,7 @@ export interface Hold<H> {
   /** Hears the hints and usage of the attempt. */
   sink?(held: H): AttemptSink;
   /** Called once, when the attempt is sent. */
-  dispatched?(held: H): void;
+  dispatched?(held: H, sentFollows: boolean): void;
   /** Called once, at the first value. */
   firstContent?(held: H): void;
   /** Gets a function that ends the subscription with an error: the hold was lost. */

@@ -55,9 +55,9 @@ export class LocalAdmitted implements Admitted {
     revoke?.(refusal);
   }
 
-  dispatched(): void {
+  dispatched(sentFollows = false): void {
     this.#revoke = undefined;
-    this.#grant.dispatched(this.#nowMs());
+    this.#grant.dispatched(this.#nowMs(), sentFollows);
   }
 
   sent(): void {

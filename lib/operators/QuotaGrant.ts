@@ -30,8 +30,8 @@ export class QuotaGrant implements Grant {
     return this.#reservation.cost.tokens;
   }
 
-  dispatched(): void {
-    this.#reservation.dispatched(this.#nowMs());
+  dispatched(sentFollows = false): void {
+    this.#reservation.dispatched(this.#nowMs(), sentFollows);
   }
 
   sent(): void {

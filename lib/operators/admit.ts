@@ -153,7 +153,7 @@ function gateOf<T>(
             usage: (usage) => admitted.settle(usage),
           }),
           onLost: (admitted, lose) => admitted.onRevoke(lose),
-          dispatched: (admitted) => admitted.dispatched(),
+          dispatched: (admitted, sentFollows) => admitted.dispatched(sentFollows),
           firstContent: (admitted) => admitted.firstContent(),
           ended: (admitted, outcome, firstContentMs) => admitted.end(outcome, firstContentMs),
           release: (admitted, outcome, firstContentMs) => admitted.release(outcome, firstContentMs),

@@ -1,11 +1,13 @@
 import { Observable } from 'rxjs';
 import type { Subscriber } from 'rxjs';
-import { invalidRequest, SluiceError } from '../core/errors.ts';
+import { invalidRequest } from '../core/errors.ts';
+import type { SluiceError } from '../core/errors.ts';
 import type { LanePlace, LaneRequest, LanesPort, LanesSnapshot } from '../core/ports.ts';
 import { startTimer, systemRuntime } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
 import { ConversationLanes } from '../limits/ConversationLanes.ts';
-import type { ConversationLanesOptions, LaneRefusal } from '../limits/ConversationLanes.ts';
+import type { ConversationLanesOptions } from '../limits/ConversationLanes.ts';
+import { turnRefused, turnSuperseded } from '../limits/laneRefusals.ts';
 import type { Turn } from '../limits/Lane.ts';
 
 /** The lanes of this process. */
@@ -79,7 +81,7 @@ class LanesDesk implements LocalLanes {
     }
     const decision = this.#lanes.enter(request);
     if (decision.kind === 'refused') {
-      subscriber.error(refused(decision.refusal));
+      subscriber.error(turnRefused(decision.refusal));
       return;
     }
     const { turn } = decision;
@@ -93,7 +95,7 @@ class LanesDesk implements LocalLanes {
       request.onQueued?.(decision.position, undefined);
       return;
     }
-    for (const old of decision.superseded) this.#lose(old, superseded);
+    for (const old of decision.superseded) this.#lose(old, ({ granted }) => turnSuperseded(granted));
     this.#watch();
     this.#grant(turn);
   }
@@ -145,7 +147,7 @@ class LanesDesk implements LocalLanes {
       this.#timerAtMs = Infinity;
       const expired = this.#lanes.expire();
       this.#watch();
-      for (const { turn, refusal } of expired) this.#lose(turn, () => refused(refusal));
+      for (const { turn, refusal } of expired) this.#lose(turn, () => turnRefused(refusal));
     });
   }
 }
@@ -171,19 +173,4 @@ class Entry {
     if (this.granted) this.#tell?.(error);
     else this.subscriber.error(error);
   }
-}
-
-function superseded({ granted }: Entry): SluiceError {
-  const message = 'a newer turn of the same conversation took over';
-  return new SluiceError('superseded', message, granted ? {} : { while: 'lane' });
-}
-
-const MESSAGES: Readonly<Record<LaneRefusal['code'], (limit: number) => string>> = {
-  queue_full: (limit) => `${limit} turns of this conversation are waiting already, and no more may`,
-  queue_timeout: (limit) => `the turn did not start within ${limit} ms: one before it in its conversation still runs`,
-  timeout_deadline: (limit) => `the deadline, ${limit} ms after the turn was asked for, passed before it could start`,
-};
-
-function refused({ code, limit, retryAfterMs }: LaneRefusal): SluiceError {
-  return new SluiceError(code, MESSAGES[code](limit), { while: 'lane', limit, retryAfterMs });
 }

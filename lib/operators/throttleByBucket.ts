@@ -107,7 +107,7 @@ export function throttleByBucket<T>(
       hints: (hints) => grant.observe(hints),
       usage: (usage) => grant.settle(usage),
     }),
-    dispatched: (grant) => grant.dispatched(),
+    dispatched: (grant, sentFollows) => grant.dispatched(sentFollows),
     release: (grant, outcome) => grant.release(outcome),
   });
 }

@@ -1,5 +1,5 @@
 import type { Observable, Subscriber, Subscription } from 'rxjs';
-import type { Attempt, WireEvent } from '../core/attempt.ts';
+import type { Attempt, WireData, WireEvent, WireHead } from '../core/attempt.ts';
 import { currentScope, deliverIn, runInScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import { isSluiceError } from '../core/errors.ts';
@@ -119,7 +119,7 @@ export class AttemptRun<T> {
     try {
       switch (event.kind) {
         case 'data':
-          return this.#data(event.value as T, event.event, event.size);
+          return this.#data(event);
         case 'head':
           return this.#head(event);
         case 'done':
@@ -153,20 +153,22 @@ export class AttemptRun<T> {
     return (this.#reader ??= chunkReader(this.#call, this.#log));
   }
 
-  #head(head: WireEvent & { kind: 'head' }): void {
+  #head(head: WireHead): void {
     this.#log.head(head);
+    this.#call.onHead?.(head);
     this.#watch.headed();
     // Not before: another try may have been refused for another reason.
     if (this.#sends > 1 && head.status < 400) rememberRefusal(this.#call.provider);
   }
 
-  #data(value: T, event: string | undefined, size: number | undefined): void {
-    const verdict = this.#answer.read(value, event);
+  #data(data: WireData): void {
+    const { value } = data;
+    const verdict = this.#answer.read(value, data.event);
     if (typeof verdict !== 'string') return this.#finished ? this.#succeed() : this.error(verdict);
     if (verdict === 'content') this.#content();
     else if (this.#committed && isProgress(this.#call.api, value)) this.#watch.progress();
     const reportsUsage = isUsageReport(value);
-    if (!(reportsUsage && this.#hideUsage)) this.#emit(value, size);
+    if (!(reportsUsage && this.#hideUsage)) this.#emit((this.#call.wire ? data : value) as T, data.size);
     this.#advance(reportsUsage);
   }
 

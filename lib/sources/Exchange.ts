@@ -9,7 +9,7 @@ import { startTimer } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
 import { readHints } from '../wire/hints.ts';
 import { AnswerBody } from './AnswerBody.ts';
-import { captureFailures } from './captureFailures.ts';
+import { captureFailures, isSentBySource } from './captureFailures.ts';
 import type { FailureSlot } from './captureFailures.ts';
 import { requestIdOf, sendFailure, thrownError } from './failures.ts';
 import type { AboutAttempt } from './failures.ts';
@@ -34,6 +34,7 @@ export class Exchange {
   readonly #scope: CallScope;
   readonly #controller = new AbortController();
   readonly #slot: FailureSlot;
+  readonly #fetchOptions: object;
   #about: AboutAttempt;
   #body: AnswerBody | undefined;
   #left = false;
@@ -58,10 +59,11 @@ export class Exchange {
     this.#about = { model: typeof model === 'string' ? model : undefined, status: undefined, requestId: undefined };
     const { runtime } = options;
     this.#slot = { runtime, captured: undefined, sent: () => this.#scope.sent(runtime.clock.now()) };
+    this.#fetchOptions = captureFailures(client, this.#slot);
   }
 
   start(): void {
-    this.#scope.dispatched(this.#runtime.clock.now());
+    this.#scope.dispatched(this.#runtime.clock.now(), isSentBySource(this.#fetchOptions));
     void this.#run();
   }
 
@@ -103,7 +105,7 @@ export class Exchange {
       maxRetries: 0,
       timeout: SDK_TIMEOUT_MS,
       headers,
-      fetchOptions: captureFailures(this.#client, this.#slot),
+      fetchOptions: this.#fetchOptions,
     };
     return this.#scope.around(() =>
       api === 'chat'

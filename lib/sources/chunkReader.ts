@@ -1,4 +1,4 @@
-import type { Attempt } from '../core/attempt.ts';
+import type { Attempt, WireHead } from '../core/attempt.ts';
 import type { ChunkReader, ReaderContext } from '../wire/ChunkReader.ts';
 import { ChatReader } from '../wire/ChatReader.ts';
 import { ResponsesReader } from '../wire/ResponsesReader.ts';
@@ -11,6 +11,10 @@ export interface AttemptCall {
   readonly stream: boolean;
   /** Stands for who answers, where what it refuses is to be remembered: for as long as this object lives. */
   readonly provider?: object | undefined;
+  /** Emits what came off the wire (`WireData`) in place of the values in it, for those who pass it on. Default: false. */
+  readonly wire?: boolean | undefined;
+  /** Hears the head of each answer. */
+  readonly onHead?: ((head: WireHead) => void) | undefined;
 }
 
 /** Reads the answer to `call`. */

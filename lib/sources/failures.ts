@@ -78,13 +78,26 @@ export function thrownError(thrown: unknown, about: AboutAttempt, wallNowMs: num
   });
 }
 
+/** An answer that is a failure, as it came. */
+export interface FailedResponse {
+  readonly status: number;
+  readonly headers: HeaderReader;
+  readonly body: string;
+}
+
+/** The head of a failed attempt, if there was one, and what it failed of. */
+export interface FailedSend {
+  readonly head: WireEvent | undefined;
+  readonly error: SluiceError;
+}
+
 /** A request that got no answer, or one with an error status: its head, if there was one, and its class. */
 export function sendFailure(
   thrown: unknown,
   captured: CapturedFailure | undefined,
   model: string | undefined,
   wallNowMs: number,
-): { readonly head: WireEvent | undefined; readonly error: SluiceError } {
+): FailedSend {
   const behind = isSluiceError(thrown) ? undefined : answerBehind(thrown);
   if (behind === undefined) {
     return {
@@ -93,19 +106,24 @@ export function sendFailure(
     };
   }
   // The SDK may have sent twice, to renew a token; only the answer that it failed with counts.
-  const answer = captured?.shownStatus === behind.status ? captured : undefined;
-  const { status } = answer ?? behind;
-  const headers = answer?.headers ?? behind.headers;
+  if (captured?.shownStatus === behind.status) return failedResponse(captured, model, wallNowMs);
+  const { status, headers } = behind;
   const requestId = requestIdOf(headers);
-  const error =
-    answer === undefined
-      ? classifyThrown(thrown, { model, phase: 'headers', status, requestId, wallNowMs })
-      : classifyResponse({ status, headers, body: answer.body, wallNowMs, requestId, model });
-  const hints = readHints({ status, headers, body: answer?.body, wallNowMs });
+  const error = classifyThrown(thrown, { model, phase: 'headers', status, requestId, wallNowMs });
+  const hints = readHints({ status, headers, body: undefined, wallNowMs });
   return {
     head: { kind: 'head', status, requestId, hints },
-    error: rememberAnswer(error, { headers, body: answer?.body }),
+    error: rememberAnswer(error, { headers, body: undefined }),
   };
+}
+
+/** An answer with an error status. */
+export function failedResponse(answer: FailedResponse, model: string | undefined, wallNowMs: number): FailedSend {
+  const { status, headers, body } = answer;
+  const requestId = requestIdOf(headers);
+  const error = classifyResponse({ status, headers, body, wallNowMs, requestId, model });
+  const hints = readHints({ status, headers, body, wallNowMs });
+  return { head: { kind: 'head', status, requestId, hints }, error: rememberAnswer(error, { headers, body }) };
 }
 
 export function requestIdOf(headers: HeaderReader): string | undefined {

@@ -10,6 +10,21 @@ const charged = (bucket: MinuteBucket, nowMs: number): number => {
 };
 
 describe('MinuteBucket', () => {
+  describe('hold', () => {
+    it('lets nothing of what is held come back, and everything else', () => {
+      const bucket = new MinuteBucket(rate, 1, 0, 0);
+      for (let i = 0; i < 5; i++) charged(bucket, 0);
+      bucket.hold(3);
+      expect(bucket.level(200)).to.be.closeTo(5, 1e-9);
+      expect(bucket.level(10_000)).to.equal(5);
+      expect(bucket.waitMs(10_000, 5)).to.equal(0);
+      expect(bucket.waitMs(10_000, 6)).to.equal(100);
+      expect(bucket.waitBehindMs(10_000, 2, 5)).to.equal(200);
+      bucket.hold(-3);
+      expect(bucket.level(10_000)).to.equal(8);
+    });
+  });
+
   describe('postpone', () => {
     it('lets nothing come back for the time in which nothing had arrived', () => {
       const bucket = new MinuteBucket(rate, 1, 100, 0);

@@ -332,6 +332,32 @@ describe('throttleByBucket', () => {
       expect(startsOf(60)[2]).to.be.within(160, 161);
     });
 
+    it('grants nothing for the time in which a request that says so is handed over', () => {
+      const startsOf = (sentFollows: boolean, ends: 'sent' | 'responded' | 'cancelled' = 'sent'): number[] => {
+        const clocked = virtualRuntime();
+        const quota = createQuota({ requestsPerMinute: 600, burstRequests: 2, arrivalMarginMs: 0 }, clocked);
+        const starts: number[] = [];
+        const slow = new Observable<string>((subscriber) => {
+          const scope = currentScope();
+          starts.push(clocked.clock.now());
+          scope?.dispatched(clocked.clock.now(), sentFollows);
+          return startTimer(clocked, 1000, () => {
+            if (ends === 'sent') scope?.sent(clocked.clock.now());
+            if (ends === 'responded') scope?.responded(200);
+            if (ends === 'cancelled') subscriber.complete();
+          });
+        });
+        for (let i = 0; i < 4; i++) slow.pipe(throttleByBucket(quota, { runtime: clocked })).subscribe();
+        clocked.advance(1300);
+        return starts;
+      };
+      expect(startsOf(false)).to.deep.equal([0, 0, 100, 200]);
+      expect(startsOf(true)).to.deep.equal([0, 0, 1100, 1200]);
+      for (const ends of ['responded', 'cancelled'] as const) {
+        expect(startsOf(true, ends)[2], ends).to.be.within(1000, 1100);
+      }
+    });
+
     it('tells why the quota pauses', () => {
       const quota = createQuota({ requestsPerMinute: 600 }, runtime);
       const events: SluiceEvent[] = [];

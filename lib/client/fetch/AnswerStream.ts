@@ -1,6 +1,6 @@
 import type { Demand } from '../../core/attempt.ts';
 import type { SluiceError } from '../../core/errors.ts';
-import { errorBody } from './errorResponse.ts';
+import { DONE_FRAME, errorFrame, valueFrame } from '../wire/frames.ts';
 
 /** Bytes that wait for a reader before the provider's body is read on. */
 const BUFFER_BYTES = 16 * 1024;
@@ -34,18 +34,16 @@ export class AnswerStream {
   }
 
   value(value: unknown): void {
-    const type = this.#api === 'responses' ? (value as { readonly type?: unknown }).type : undefined;
-    this.#event(JSON.stringify(value), typeof type === 'string' ? type : undefined);
+    this.#send(valueFrame(this.#api, value));
   }
 
   complete(): void {
-    if (this.#api === 'chat') this.#event('[DONE]', undefined);
+    if (this.#api === 'chat') this.#send(DONE_FRAME);
     if (this.#end()) this.#controller?.close();
   }
 
-  /** In a stream, providers tell of a failure by an event. */
   fail(error: SluiceError): void {
-    this.#event(JSON.stringify(errorBody(error)), this.#api === 'responses' ? 'error' : undefined);
+    this.#send(errorFrame(this.#api, error));
     if (this.#end()) this.#controller?.close();
   }
 
@@ -53,10 +51,8 @@ export class AnswerStream {
     if (this.#end()) this.#controller?.error(reason);
   }
 
-  #event(data: string, event: string | undefined): void {
-    if (this.#over) return;
-    const name = event === undefined ? '' : `event: ${event}\n`;
-    this.#controller?.enqueue(this.#encoder.encode(`${name}data: ${data}\n\n`));
+  #send(frame: string): void {
+    if (!this.#over) this.#controller?.enqueue(this.#encoder.encode(frame));
   }
 
   #ready(): Promise<void> | undefined {

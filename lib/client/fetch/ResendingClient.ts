@@ -1,5 +1,6 @@
 import type OpenAI from 'openai';
 import type { Fields } from '../CallPlan.ts';
+import { sameFields } from '../wire/sameFields.ts';
 import type { FetchCall } from './readFetchCall.ts';
 
 /** What came back to the caller's own request. */
@@ -47,7 +48,7 @@ export class ResendingClient {
     const { init, input, fields, body } = this.#call;
     const headers = new Headers(this.#call.headers);
     for (const [name, value] of Object.entries(added)) headers.set(name, value);
-    const unchanged = isSame(request, fields);
+    const unchanged = sameFields(request, fields);
     if (!unchanged) headers.delete('content-length');
     const sent = { ...init, ...fetchOptions, headers, signal, body: unchanged ? body : JSON.stringify(request) };
     const response = await this.fetch(input, sent as RequestInit);
@@ -61,14 +62,4 @@ export class ResendingClient {
     this.#onAnswer({ status, headers: response.headers, body: failed });
     throw Object.assign(new Error(`${status}`), { status, headers: response.headers });
   }
-}
-
-/** Whether the fields are those that came. `stream: false` is as good as none. */
-function isSame(request: Fields, came: Fields): boolean {
-  const names = new Set([...Object.keys(request), ...Object.keys(came)]);
-  for (const name of names) {
-    if (name === 'stream' && !request[name] && !came[name]) continue;
-    if (request[name] !== came[name]) return false;
-  }
-  return true;
 }

@@ -14,8 +14,8 @@ import { checkedCallOptions } from '../CallOptions.ts';
 import { callPipeline } from '../callPipeline.ts';
 import type { CallPlan, Target } from '../CallPlan.ts';
 import type { Engine } from '../Engine.ts';
+import { callOptionsOf } from '../wire/callOptionsOf.ts';
 import { AnswerStream } from './AnswerStream.ts';
-import { callOptionsOf } from './callOptionsOf.ts';
 import { errorResponse, passedOn, setIfValid } from './errorResponse.ts';
 import { apiOf, readFetchCall, withoutOurs } from './readFetchCall.ts';
 import type { FetchCall } from './readFetchCall.ts';
@@ -111,13 +111,14 @@ class FetchRun {
   }
 
   #plan(): CallPlan<unknown> {
-    const { api, stream, model, fields } = this.#call;
+    const { api, stream, model, fields, ours, init } = this.#call;
+    const options = { ...callOptionsOf(ours), signal: init.signal ?? undefined, midStream: 'fail' as const };
     return {
       api,
       stream,
       model,
       request: fields,
-      options: checkedCallOptions(callOptionsOf(this.#call)),
+      options: checkedCallOptions(options),
       policyFallbacks: true,
       attempt: (target, request = {}) =>
         attemptStream(

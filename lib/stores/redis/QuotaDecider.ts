@@ -12,7 +12,6 @@ export interface DeciderOptions {
   readonly name: string;
   /** Of this process among those that share the store. */
   readonly member: string;
-  readonly onStoreLoss: 'share' | 'refuse';
   /** Processes there are at most, if that is known. */
   readonly processes: number | undefined;
   /** How long others may go on by themselves after the store is back. */
@@ -145,8 +144,8 @@ export class QuotaDecider implements LinkUser {
 
   /** Among how many the quota is divided while the store is lost. Undefined: nobody knows, or none may take a share. */
   #sharers(): number | undefined {
-    const { onStoreLoss, processes } = this.#options;
-    if (onStoreLoss === 'refuse') return undefined;
+    const { processes } = this.#options;
+    if (this.#link.loss === 'refuse') return undefined;
     const recent = this.#processes > 0 && this.#nowMs() - this.#knownAtMs < this.#plan.shared.memberUs / 1000;
     return recent ? Math.max(processes ?? 1, this.#processes) : processes;
   }

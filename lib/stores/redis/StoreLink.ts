@@ -1,22 +1,14 @@
 import { startTimer } from '../../core/runtime.ts';
 import type { Cancel, Runtime } from '../../core/runtime.ts';
+import type { StoreChange, StoreLoss } from '../../limits/LimitStore.ts';
 import type { ScriptCalls } from './RedisClient.ts';
 import { Script } from './Script.ts';
-
-/** What happened to the store. Holds no address, user, password or key. */
-export interface StoreChange {
-  readonly type: 'store.lost' | 'store.returned';
-  /** Why it was lost: `TIMEOUT`, a code of the connection such as `ECONNREFUSED`, or of the server such as `READONLY`. */
-  readonly reason: string | undefined;
-  /** Monotonic milliseconds. */
-  readonly atMs: number;
-}
 
 export interface StoreLinkOptions {
   readonly commandTimeoutMs: number;
   readonly probeMs: number;
   readonly probeKey: string;
-  readonly onChange: ((change: StoreChange) => void) | undefined;
+  readonly onStoreLoss: StoreLoss;
 }
 
 /** What one of its users does when it is lost and when it is back. */
@@ -33,10 +25,13 @@ export interface LinkUser {
  */
 export class StoreLink {
   readonly runtime: Runtime;
+  /** What its users do while it is lost. */
+  loss: StoreLoss;
   readonly #calls: ScriptCalls;
   readonly #options: StoreLinkOptions;
   readonly #probe: Script = new Script("return redis.call('SET', KEYS[1], '1', 'PX', 60000)");
   readonly #users = new Set<LinkUser>();
+  readonly #listeners = new Set<(change: StoreChange) => void>();
   #up = true;
   #lostFor = '';
   #closed = false;
@@ -46,6 +41,7 @@ export class StoreLink {
   constructor(calls: ScriptCalls, options: StoreLinkOptions, runtime: Runtime) {
     this.#calls = calls;
     this.#options = options;
+    this.loss = options.onStoreLoss;
     this.runtime = runtime;
   }
 
@@ -60,6 +56,13 @@ export class StoreLink {
 
   use(user: LinkUser): void {
     this.#users.add(user);
+  }
+
+  /** What it throws is ignored. Returns what ends that. */
+  listen(listener: (change: StoreChange) => void): () => void {
+    const own = (change: StoreChange): void => listener(change);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
   }
 
   /** Runs a script. Undefined: the store is lost, as `lost` of every user has been told by then. */
@@ -119,10 +122,13 @@ export class StoreLink {
   }
 
   #tell(type: StoreChange['type'], reason: string | undefined): void {
-    try {
-      this.#options.onChange?.({ type, reason, atMs: this.runtime.clock.now() });
-    } catch {
-      // A listener that throws must not keep the others from going on.
+    const change = { type, reason, atMs: this.runtime.clock.now() };
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch {
+        // A listener that throws must not keep the others from going on.
+      }
     }
   }
 }

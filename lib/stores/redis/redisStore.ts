@@ -5,13 +5,13 @@ import type { QuotaPort } from '../../core/ports.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import type { Runtime } from '../../core/runtime.ts';
 import type { QuotaOptions } from '../../limits/layersOf.ts';
+import type { StoreChange, StoreLoss } from '../../limits/LimitStore.ts';
 import { scriptCallsOf } from './RedisClient.ts';
 import type { RedisClient } from './RedisClient.ts';
 import { quotaPlan } from './quotaRules.ts';
 import { Script } from './Script.ts';
 import { SharedQuotaDesk } from './SharedQuotaDesk.ts';
 import { StoreLink } from './StoreLink.ts';
-import type { StoreChange } from './StoreLink.ts';
 
 export interface RedisStoreOptions {
   /** Begins every key. Not empty, without `{` and `}`. Default: `'sluice'`. */
@@ -22,7 +22,7 @@ export interface RedisStoreOptions {
    * While the store is lost: `'share'`: this process goes on with its share of each quota; `'refuse'`: it refuses with
    * `limiter_unavailable`. Default: `'share'`.
    */
-  readonly onStoreLoss?: 'share' | 'refuse' | undefined;
+  readonly onStoreLoss?: StoreLoss | undefined;
   /**
    * How many processes there are at most. With it a process that never reached the store can take its share too. Whole,
    * at least 1. Default: as many as the store last knew of.
@@ -124,7 +124,6 @@ export function redisStore(
     keepMs: KEEP_MS,
   };
   keyPart('prefix', prefix);
-  oneOf('onStoreLoss', onStoreLoss, ['share', 'refuse']);
   if (processes !== undefined) wholeNumber('processes', processes);
   const link = new StoreLink(
     scriptCallsOf(client),
@@ -132,10 +131,11 @@ export function redisStore(
       commandTimeoutMs: positive('commandTimeoutMs', commandTimeoutMs),
       probeMs: positive('probeMs', probeMs),
       probeKey: `${prefix}:{probe}`,
-      onChange,
+      onStoreLoss: oneOf('onStoreLoss', onStoreLoss, ['share', 'refuse']),
     },
     runtime,
   );
+  if (onChange) link.listen(onChange);
   const member = randomUUID();
   const script = Script.read('quota.lua');
   const desks: SharedQuotaDesk[] = [];
@@ -143,7 +143,7 @@ export function redisStore(
   return {
     quota(name, quotaOptions) {
       const key = `${prefix}:{${keyPart('name', name)}}:quota`;
-      const shared = { name: key, member, onStoreLoss, processes, othersMs: probeMs };
+      const shared = { name: key, member, processes, othersMs: probeMs };
       const desk = new SharedQuotaDesk(quotaPlan(quotaOptions, times), link, script, shared);
       desks.push(desk);
       return desk;

@@ -5,7 +5,7 @@ import type { SluiceError } from '../../../lib/core/errors.ts';
 import { SUCCESS } from '../../../lib/core/outcome.ts';
 import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
 import type { RedisStore, RedisStoreOptions } from '../../../lib/stores/redis/redisStore.ts';
-import type { StoreChange } from '../../../lib/stores/redis/StoreLink.ts';
+import type { StoreChange } from '../../../lib/limits/LimitStore.ts';
 import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
 import type { RedisServer } from '../../helpers/redisServer.ts';
 
