@@ -1,0 +1,2 @@
+export { encodeServerSentEvent } from './ServerSentEvent.ts';
+export type { ServerSentEvent } from './ServerSentEvent.ts';
