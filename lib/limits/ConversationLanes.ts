@@ -18,7 +18,10 @@ export interface LaneBounds {
   readonly maxWaitMs: number;
 }
 
-export const CONVERSATION_LANES_DEFAULTS: LaneBounds = { maxWaiting: 20, maxWaitMs: 60_000 };
+export const CONVERSATION_LANES_DEFAULTS: { readonly maxWaiting: number; readonly maxWaitMs: number } = {
+  maxWaiting: 20,
+  maxWaitMs: 60_000,
+};
 
 /** @throws SluiceError `invalid_option` if an option is not 0 or more. */
 export function laneBounds(options: ConversationLanesOptions): LaneBounds {
