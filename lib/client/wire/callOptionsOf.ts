@@ -1,16 +1,19 @@
 import { invalidRequest } from '../../core/errors.ts';
 import type { CallOptions } from '../CallOptions.ts';
-import type { FetchCall } from './readFetchCall.ts';
 
 const KNOWN = ['conversation', 'tenant', 'priority', 'deadline-ms'];
 
 /**
  * What the headers of a request say of its call.
+ *
+ * @param ours - Those headers, by the part behind `x-sluice-`.
+ * @param others - Names that there may be besides.
  * @throws SluiceError `invalid_request`
  */
-export function callOptionsOf({ ours, init }: FetchCall): CallOptions {
+export function callOptionsOf(ours: ReadonlyMap<string, string>, others: readonly string[] = []): CallOptions {
+  const known = [...KNOWN, ...others];
   for (const [name, value] of ours) {
-    if (!KNOWN.includes(name)) throw invalidRequest(`x-sluice-${name}`, `one of x-sluice-${KNOWN.join(', -')}`, value);
+    if (!known.includes(name)) throw invalidRequest(`x-sluice-${name}`, `one of x-sluice-${known.join(', -')}`, value);
     if (value === '') throw invalidRequest(`x-sluice-${name}`, 'a string that is not empty', value);
   }
   return {
@@ -18,8 +21,6 @@ export function callOptionsOf({ ours, init }: FetchCall): CallOptions {
     tenant: ours.get('tenant'),
     priority: ours.get('priority'),
     deadlineMs: deadlineOf(ours.get('deadline-ms')),
-    signal: init.signal ?? undefined,
-    midStream: 'fail',
   };
 }
 
