@@ -1,0 +1,199 @@
+import type { Attempt, WireEvent } from '../core/attempt.ts';
+import { SluiceError } from '../core/errors.ts';
+import { headerOf } from '../wire/headers.ts';
+import type { HeaderReader } from '../wire/headers.ts';
+import { SseDecoder } from '../wire/SseDecoder.ts';
+import { Utf8Reads } from '../wire/Utf8Reads.ts';
+import { firstByte } from './bodyReads.ts';
+import { isUsageReport } from './chunkFacts.ts';
+import { invalidBody } from './failures.ts';
+import type { AboutAttempt } from './failures.ts';
+import { asChunk } from './wholeAnswer.ts';
+
+/** Most that is read of a page that stands where the answer should. */
+const MAX_PAGE_BYTES = 64 * 1024;
+
+const [OPEN_BRACE, OPEN_BRACKET, LESS_THAN] = [0x7b, 0x5b, 0x3c];
+
+const DONE: WireEvent = Object.freeze({ kind: 'done' });
+const COMMENT: WireEvent = Object.freeze({ kind: 'comment' });
+
+/** Events of the Responses API after which nothing comes. */
+const TERMINAL: ReadonlySet<unknown> = new Set([
+  'response.completed',
+  'response.failed',
+  'response.incomplete',
+  'error',
+]);
+
+export interface AnswerDecoderOptions {
+  /** Largest event, or whole answer. */
+  readonly maxBytes: number;
+  readonly about: AboutAttempt;
+  readonly headers: HeaderReader;
+  readonly wallNow: () => number;
+}
+
+/**
+ * Turns the bytes of an answer with a good status into what they hold. `push` and `end` throw SluiceError
+ * `upstream_body_invalid` where that is no answer; it is of no further use then.
+ */
+export class AnswerDecoder {
+  readonly #attempt: Pick<Attempt, 'api' | 'stream'>;
+  readonly #next: (event: WireEvent) => void;
+  readonly #options: AnswerDecoderOptions;
+  #holds: 'nothing' | 'events' | 'json' | 'page' = 'nothing';
+  #sse: SseDecoder | undefined;
+  #events = 0;
+  /** Of a text that is no event stream. */
+  #utf8: Utf8Reads | undefined;
+  #text = '';
+  #size = 0;
+  #left = false;
+  #ended = false;
+
+  constructor(
+    attempt: Pick<Attempt, 'api' | 'stream'>,
+    next: (event: WireEvent) => void,
+    options: AnswerDecoderOptions,
+  ) {
+    this.#attempt = attempt;
+    this.#next = next;
+    this.#options = options;
+  }
+
+  /** What was passed on last may be the last event. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Passes on nothing more, whatever still comes. */
+  leave(): void {
+    this.#left = true;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.#left) return;
+    if (this.#holds === 'nothing') {
+      // Blank lines keep a connection alive, and say nothing of what follows.
+      const byte = firstByte(bytes);
+      if (byte === undefined) return;
+      this.#begin(byte);
+    }
+    if (this.#sse !== undefined) this.#sse.push(bytes);
+    else this.#keep(bytes);
+  }
+
+  /** The body came to its clean end. */
+  end(): void {
+    if (this.#left) return;
+    switch (this.#holds) {
+      case 'events':
+        return this.#endEvents();
+      case 'json':
+        return this.#whole(this.#endText());
+      case 'page':
+        throw this.#invalid(this.#endText());
+      case 'nothing':
+    }
+  }
+
+  #begin(byte: number): void {
+    const { stream } = this.#attempt;
+    if (stream && byte === LESS_THAN) this.#holds = 'page';
+    else if (!stream || byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#holds = 'json';
+    else {
+      this.#holds = 'events';
+      const handlers = {
+        event: (data: string, event: string | undefined) => this.#event(data, event),
+        comment: () => {
+          this.#events++;
+          if (!this.#left) this.#next(COMMENT);
+        },
+      };
+      this.#sse = new SseDecoder(handlers, { maxEventBytes: this.#options.maxBytes });
+    }
+  }
+
+  #event(data: string, event: string | undefined): void {
+    this.#events++;
+    if (this.#left) return;
+    if (data.startsWith('[DONE]')) {
+      this.#ended = true;
+      this.#next(DONE);
+      return;
+    }
+    const value = this.#parsed(data, event);
+    if (value === undefined) return;
+    this.#ended = this.#attempt.api === 'chat' ? isUsageReport(value) : isTerminal(value);
+    this.#next({ kind: 'data', value, event, size: data.length, text: data });
+  }
+
+  #parsed(data: string, event: string | undefined): unknown {
+    try {
+      return JSON.parse(data);
+    } catch {
+      if (event === 'error') return { error: { message: data } };
+      if (event === 'ping') return undefined;
+      const { status, requestId } = this.#options.about;
+      throw new SluiceError('upstream_body_invalid', 'an event of the stream is not JSON', { status, requestId });
+    }
+  }
+
+  #endEvents(): void {
+    this.#sse?.end();
+    // Nothing at all, and not said to be an event stream: it is something else rather than a stream that was cut.
+    if (this.#events === 0 && !headerOf(this.#options.headers, 'content-type')?.includes('event-stream')) {
+      throw this.#invalid('');
+    }
+  }
+
+  #keep(bytes: Uint8Array): void {
+    const { maxBytes, about } = this.#options;
+    this.#size += bytes.length;
+    if (this.#holds === 'page' && this.#size > MAX_PAGE_BYTES) throw this.#invalid(this.#endText());
+    if (this.#size > maxBytes) {
+      const { status, requestId } = about;
+      const fields = { status, requestId, limit: maxBytes };
+      throw new SluiceError('upstream_body_invalid', `the answer is above ${maxBytes} bytes`, fields);
+    }
+    this.#text += (this.#utf8 ??= new Utf8Reads()).decode(bytes);
+  }
+
+  #endText(): string {
+    return this.#text + (this.#utf8?.end() ?? '');
+  }
+
+  #whole(text: string): void {
+    const value = this.#wholeValue(text);
+    if (value === undefined) throw this.#invalid(text);
+    // What was made into a chunk is not what came.
+    const kept = this.#attempt.stream ? undefined : text;
+    this.#next({ kind: 'data', value, event: undefined, size: text.length, text: kept });
+  }
+
+  #wholeValue(text: string): unknown {
+    const { api, stream } = this.#attempt;
+    try {
+      const value: unknown = JSON.parse(text);
+      return stream ? asChunk(api, value) : identified(value, this.#options.about.requestId);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #invalid(text: string): SluiceError {
+    const { about, headers, wallNow } = this.#options;
+    return invalidBody(text, { status: about.status ?? 200, headers }, about, wallNow());
+  }
+}
+
+function isTerminal(value: unknown): boolean {
+  return TERMINAL.has((Object(value) as { readonly type?: unknown }).type);
+}
+
+/** As the SDK does to what it parses. */
+function identified(value: unknown, requestId: string | undefined): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.defineProperty(value, '_request_id', { value: requestId ?? null, enumerable: false });
+}
