@@ -35,7 +35,7 @@ export interface Policy {
   readonly spend: SpendPolicy;
   readonly store: StorePolicy;
   readonly telemetry: { readonly captureContent: boolean };
-  readonly gateway: { readonly keys: readonly GatewayKeyPolicy[] };
+  readonly gateway: GatewayPolicy;
 }
 
 export interface ClientPolicy {
@@ -182,10 +182,22 @@ export interface StorePolicy {
   readonly url?: string | undefined;
 }
 
+export interface GatewayPolicy {
+  /** Without any, whoever reaches the gateway may ask it. */
+  readonly keys: readonly GatewayKeyPolicy[];
+  /** What callers get of a stream that breaks off, unless they ask for another. Absent: what the model has. */
+  readonly midStream?: GatewayMidStream | undefined;
+}
+
+/** `buffer`: nothing of an answer is passed on before all of it is there. */
+export type GatewayMidStream = MidStreamMode | 'buffer';
+
 export interface GatewayKeyPolicy {
-  readonly key: string;
-  /** Absent: named by the request. */
+  /** SHA-256 of the key, in 64 hexadecimal digits of lower case. */
+  readonly hash: string;
+  /** Whose calls these are. Absent: named by the request; the key is then an operator's, who may see how all stand. */
   readonly tenant?: string | undefined;
+  /** Absent: named by the request. */
   readonly priority?: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { MidStreamMode } from '../core/midStream.ts';
 import type { Jitter } from '../limits/backoff.ts';
 import type { CooldownOptions } from '../limits/Cooldown.ts';
 import type { RefundRules } from '../limits/refunds.ts';
-import type { ClientPolicy, LayerPolicy } from './Policy.ts';
+import type { ClientPolicy, GatewayMidStream, LayerPolicy } from './Policy.ts';
 
 /** `null` turns the bound off. */
 export type Bound = number | null | undefined;
@@ -39,7 +39,7 @@ export interface PolicyInput {
   readonly spend?: { readonly perTenantPerDay?: Readonly<Record<string, number | null>> | undefined } | undefined;
   readonly store?: { readonly onLoss?: 'share' | 'refuse' | undefined; readonly url?: string | undefined } | undefined;
   readonly telemetry?: { readonly captureContent?: boolean | undefined } | undefined;
-  readonly gateway?: { readonly keys?: readonly (string | GatewayKeyInput)[] | undefined } | undefined;
+  readonly gateway?: GatewayInput | undefined;
 }
 
 export interface LayerInput extends LayerPolicy {
@@ -86,7 +86,7 @@ export interface BreakerInput {
 }
 
 export interface ConcurrencyInput {
-  readonly limit?: number | undefined;
+  readonly limit?: Bound;
   readonly initial?: number | undefined;
   readonly min?: number | undefined;
   readonly max?: number | undefined;
@@ -161,8 +161,15 @@ export interface PrioritiesInput {
   readonly [name: string]: PriorityInput | readonly string[] | Readonly<Record<string, PriorityInput>> | Bound;
 }
 
+export interface GatewayInput {
+  /** Keys, or only their hashes. */
+  readonly keys?: readonly (string | GatewayKeyInput)[] | undefined;
+  readonly midStream?: GatewayMidStream | undefined;
+}
+
 export interface GatewayKeyInput {
-  readonly key: string;
+  /** SHA-256 of the key, in 64 hexadecimal digits. */
+  readonly hash: string;
   readonly tenant?: string | undefined;
   readonly priority?: string | undefined;
 }

@@ -180,9 +180,9 @@ function* priorities(own: PolicyInput, policy: Policy): Generator<Contradiction>
 
 function* gatewayKeys({ gateway }: Policy): Generator<Contradiction> {
   const firstAt = new Map<string, number>();
-  for (const [i, { key }] of gateway.keys.entries()) {
-    const first = firstAt.get(key);
-    if (first === undefined) firstAt.set(key, i);
+  for (const [i, { hash }] of gateway.keys.entries()) {
+    const first = firstAt.get(hash);
+    if (first === undefined) firstAt.set(hash, i);
     else yield contradiction(['gateway', 'keys', i], 'each key once', `the key of gateway.keys[${first}]`);
   }
 }

@@ -47,7 +47,7 @@ export function resolvePolicy(own: PolicyInput, clients: readonly string[] | und
     },
     store: { ...store, onLoss: store.onLoss ?? POLICY_DEFAULTS.onLoss },
     telemetry: { captureContent: telemetry.captureContent ?? POLICY_DEFAULTS.captureContent },
-    gateway: { keys: (input.gateway?.keys ?? []).map(gatewayKeyOf) },
+    gateway: { ...input.gateway, keys: (input.gateway?.keys ?? []).map(gatewayKeyOf) },
   };
 }
 
@@ -82,7 +82,8 @@ function prioritiesOf(input: PrioritiesInput): PrioritiesPolicy {
 }
 
 function gatewayKeyOf(input: string | GatewayKeyInput): GatewayKeyPolicy {
-  return typeof input === 'string' ? { key: input } : input;
+  const key = typeof input === 'string' ? { hash: input } : input;
+  return { ...key, hash: key.hash.toLowerCase() };
 }
 
 function each<T, R>(values: Readonly<Record<string, T>>, make: (value: T) => R): Record<string, R> {

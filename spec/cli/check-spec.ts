@@ -90,7 +90,7 @@ describe('sluice check', () => {
         'deadlineMs: 100',
         'clients: { main: { apiKey: secret, baseURL: http://secret, headers: { authorization: secret } } }',
         'store: { url: redis://secret }',
-        'gateway: { keys: [secret, { key: secret2, tenant: acme }] }',
+        `gateway: { keys: ['${'a'.repeat(64)}', { hash: '${'b'.repeat(64)}', tenant: acme }] }`,
       ].join('\n'),
     );
     const right = await check(path, '--json');
@@ -104,7 +104,7 @@ describe('sluice check', () => {
     expect(ok).to.equal(true);
     expect(warnings.map(({ at }) => at)).to.deep.equal(['models.default.retry.baseMs']);
     expect(policy).to.include({ deadlineMs: 100 });
-    expect(policy.gateway.keys[1]).to.deep.equal({ key: '[redacted]', tenant: 'acme' });
+    expect(policy.gateway.keys[1]).to.deep.equal({ hash: '[redacted]', tenant: 'acme' });
   });
 
   it('prints the schema', async () => {

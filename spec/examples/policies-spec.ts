@@ -9,7 +9,7 @@ import { root } from '../../.ci/entryPoints.ts';
 
 describe('examples/policies', () => {
   const files = globSync('examples/policies/*', { cwd: root });
-  const env = { OPENAI_API_KEY: 'k', TEAM_A_KEY: 'a', TEAM_B_KEY: 'b' };
+  const env = { OPENAI_API_KEY: 'k', TEAM_A_KEY_SHA256: 'a'.repeat(64), TEAM_B_KEY_SHA256: 'b'.repeat(64) };
 
   it('are there', () => expect(files).to.have.length.at.least(5));
 
@@ -33,7 +33,7 @@ describe('docs/guide/policy.md', () => {
       const folder = mkdtempSync(join(tmpdir(), 'sluice-guide-'));
       try {
         writeFileSync(join(folder, 'policy.yaml'), text);
-        loadPolicy(join(folder, 'policy.yaml'), { env: { OPENAI_API_KEY: 'k', GATEWAY_KEY: 'g' } });
+        loadPolicy(join(folder, 'policy.yaml'), { env: { OPENAI_API_KEY: 'k', GATEWAY_KEY_HASH: 'c'.repeat(64) } });
       } finally {
         rmSync(folder, { recursive: true });
       }

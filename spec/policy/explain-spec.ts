@@ -128,7 +128,7 @@ Warnings:
     const text = said({
       clients: { main: { apiKey: 'sk-secret', baseURL: 'http://secret', headers: { a: 'secret' } } },
       store: { url: 'redis://secret' },
-      gateway: { keys: ['secret'] },
+      gateway: { keys: [{ hash: 'a'.repeat(64), tenant: 'acme' }] },
     });
     expect(text).to.not.include('secret');
   });

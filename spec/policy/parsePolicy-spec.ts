@@ -250,9 +250,17 @@ describe('parsePolicy', () => {
     expect(byName.priorities.levels['later']).to.deep.equal({ maxInFlight: 3 });
   });
 
-  it('reads a key of the gateway as text or with what it stands for', () => {
-    const { gateway } = parsed({ gateway: { keys: ['k-1', { key: 'k-2', tenant: 'acme', priority: 'batch' }] } });
-    expect(gateway.keys).to.deep.equal([{ key: 'k-1' }, { key: 'k-2', tenant: 'acme', priority: 'batch' }]);
+  it('reads the hash of a gateway key alone or with what the key stands for', () => {
+    const [one, two] = ['A1'.repeat(32), 'b2'.repeat(32)];
+    const { gateway } = parsed({ gateway: { keys: [one, { hash: two, tenant: 'acme', priority: 'batch' }] } });
+    expect(gateway).to.deep.equal({
+      keys: [{ hash: one.toLowerCase() }, { hash: two, tenant: 'acme', priority: 'batch' }],
+    });
+  });
+
+  it('leaves to models what the gateway does with a stream that breaks off, unless it is told', () => {
+    expect(parsed({}).gateway.midStream).to.equal(undefined);
+    expect(parsed({ gateway: { midStream: 'buffer' } }).gateway.midStream).to.equal('buffer');
   });
 
   describe('presets', () => {

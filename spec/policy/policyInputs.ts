@@ -110,5 +110,8 @@ export const policyInputs: Input = some({
   spend: some({ perTenantPerDay: fc.dictionary(fc.constantFrom('default', 'acme'), bound) }),
   store: some({ onLoss: fc.constantFrom('share' as const, 'refuse' as const), url: fc.constant('redis://127.0.0.1') }),
   telemetry: some({ captureContent: fc.boolean() }),
-  gateway: some({ keys: fc.constantFrom([], ['k-1', { key: 'k-2', tenant: 'acme' }]) }),
+  gateway: some({
+    keys: fc.constantFrom([], ['a'.repeat(64), { hash: 'b'.repeat(64), tenant: 'acme' }]),
+    midStream: fc.constantFrom('fail' as const, 'buffer' as const),
+  }),
 }) as Input;

@@ -92,7 +92,7 @@ const WRONG: readonly (readonly [value: unknown, ...sentences: string[]])[] = [
   [{ gateway: { keys: { a: 1 } } }, 'gateway.keys: expected a list of keys, got an object'],
   [
     { gateway: { keys: [5] } },
-    'gateway.keys[0]: expected a key, as text that is not empty, or an object with key, tenant, priority, got 5',
+    'gateway.keys[0]: expected the SHA-256 of a key, in 64 hexadecimal digits, or an object with hash, tenant, priority, got 5',
   ],
 
   // Out of range.
@@ -222,11 +222,11 @@ const WRONG: readonly (readonly [value: unknown, ...sentences: string[]])[] = [
   [{ quota: { account: { passShare: -1 } } }, 'quota.account.passShare: expected a number of 0 or more, got -1'],
   [{ quota: { account: { exhaustedMs: 0 } } }, 'quota.account.exhaustedMs: expected a number above 0, got 0'],
   [
-    { gateway: { keys: [{ key: 'k', priority: 'bacth' }] } },
+    { gateway: { keys: [{ hash: 'a'.repeat(64), priority: 'bacth' }] } },
     'gateway.keys[0].priority: expected a priority of order: interactive, batch, got a string of 5 characters; did you mean "batch"?',
   ],
   [
-    { gateway: { keys: ['k-1', { key: 'k-1' }] } },
+    { gateway: { keys: ['a'.repeat(64), { hash: 'A'.repeat(64) }] } },
     'gateway.keys[1]: expected each key once, got the key of gateway.keys[0]',
   ],
   [
@@ -313,7 +313,7 @@ describe('wrong policies', () => {
     const secret = 'sk-live-1234567890';
     const values = [
       { gateway: { keys: secret } },
-      { gateway: { keys: [{ key: 5, tenant: secret }, { [secret]: 1 }, [secret]] } },
+      { gateway: { keys: [{ hash: secret, tenant: secret }, { key: secret }, { [secret]: 1 }, [secret]] } },
       { gateway: { keys: [secret, secret] } },
       { clients: { main: { apiKey: [secret], baseURL: { [secret]: 1 }, headers: { authorization: [secret] } } } },
       { clients: { main: secret } },

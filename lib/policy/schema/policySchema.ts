@@ -3,8 +3,9 @@ import { CONVERSATION_LANES_DEFAULTS } from '../../limits/ConversationLanes.ts';
 import { RETRY_BUDGET_DEFAULTS } from '../../limits/RetryBudget.ts';
 import { RETRY_RULE_DEFAULTS } from '../../limits/retryRules.ts';
 import { POLICY_DEFAULTS } from '../policyDefaults.ts';
-import type { GatewayKeyInput, PolicyInput, PrioritiesInput, PriorityInput, TenantInput } from '../PolicyInput.ts';
+import type { PolicyInput, PrioritiesInput, PriorityInput, TenantInput } from '../PolicyInput.ts';
 import { PRESET_NAMES } from '../presets.ts';
+import { gatewaySchema } from './gatewaySchema.ts';
 import * as is from './leaves.ts';
 import { setting, strict } from './leaves.ts';
 import { modelSchema } from './modelSchema.ts';
@@ -50,14 +51,6 @@ const priorities: z.ZodType<PrioritiesInput> = z
     { error: prioritiesError },
   )
   .catchall(priority);
-
-const gatewayKey: z.ZodType<GatewayKeyInput> = strict({
-  key: is.text('a key').meta({ description: 'What the client sends, best as ${NAME}.' }),
-  tenant: setting(name('tenant'), 'Whose calls these are. Default: the request names the tenant.'),
-  priority: setting(name('priority'), 'Their priority. Default: the request names it.'),
-});
-
-const gatewayKeyError = 'a key, as text that is not empty, or an object with key, tenant, priority';
 
 export const policySchema: z.ZodType<PolicyInput> = strict({
   preset: setting(is.oneOf(PRESET_NAMES), 'Settings to start from.'),
@@ -117,14 +110,5 @@ export const policySchema: z.ZodType<PolicyInput> = strict({
     }),
     'What is observed.',
   ),
-  gateway: setting(
-    strict({
-      keys: setting(
-        is.listOf(z.union([is.text('a key'), gatewayKey], { error: gatewayKeyError }), 'keys'),
-        'Keys that the gateway accepts.',
-        [],
-      ),
-    }),
-    'Who may ask the gateway.',
-  ),
+  gateway: setting(gatewaySchema, 'Who may ask the gateway, and what they get.'),
 });
