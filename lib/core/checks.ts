@@ -32,6 +32,11 @@ export function wholeNumber(option: string, value: number, least = 1): number {
   throw invalidOption(option, `a whole number of at least ${least}`, value);
 }
 
+/** @throws SluiceError `invalid_option` unless `value` is a whole number of at least 1; `Infinity` means without a bound. */
+export function wholeOrInfinity(option: string, value: number): number {
+  return value === Infinity ? value : wholeNumber(option, value);
+}
+
 /** @throws SluiceError `invalid_option` unless `value` is from 0 to 1. */
 export function ratio(option: string, value: number): number {
   if (typeof value === 'number' && value >= 0 && value <= 1) return value;

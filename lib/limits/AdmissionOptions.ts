@@ -1,4 +1,4 @@
-import { nonEmpty, positive, wholeNumber, zeroOrMore, zeroOrInfinity } from '../core/checks.ts';
+import { nonEmpty, positive, wholeNumber, wholeOrInfinity, zeroOrMore, zeroOrInfinity } from '../core/checks.ts';
 import { invalidOption } from '../core/errors.ts';
 import type { AimdOptions } from './Aimd.ts';
 import type { CircuitBreakerOptions } from './breakerRules.ts';
@@ -133,13 +133,13 @@ export function checkedAdmissionRules(options: AdmissionOptions): CheckedAdmissi
   if (order.length === 0) throw invalidOption('priorities.order', 'a list of at least one name', order);
   const levels = order.map((name) => ({
     name: nonEmpty('priorities.order', name),
-    maxInFlight: slots(
+    maxInFlight: wholeOrInfinity(
       `priorities.${name}.maxInFlight`,
       own(options.priorities?.levels, name)?.maxInFlight ?? Infinity,
     ),
   }));
   return {
-    maxInFlight: slots('maxInFlight', options.maxInFlight ?? defaults.maxInFlight),
+    maxInFlight: wholeOrInfinity('maxInFlight', options.maxInFlight ?? defaults.maxInFlight),
     levels,
     ageingMs: zeroOrInfinity('priorities.ageingMs', options.priorities?.ageingMs ?? defaults.ageingMs),
     passShare: zeroOrMore('passShare', options.quota?.account?.passShare ?? defaults.passShare),
@@ -152,7 +152,7 @@ export function checkedTenantRules(name: string, options: TenantAdmissionOptions
   const { maxInFlight, reservedInFlight, weight, ...rates } = options;
   const at = `tenants.${name}`;
   return {
-    maxInFlight: slots(`${at}.maxInFlight`, maxInFlight ?? defaults.tenantMaxInFlight),
+    maxInFlight: wholeOrInfinity(`${at}.maxInFlight`, maxInFlight ?? defaults.tenantMaxInFlight),
     reservedInFlight: wholeNumber(`${at}.reservedInFlight`, reservedInFlight ?? defaults.reservedInFlight, 0),
     weight: positive(`${at}.weight`, weight ?? defaults.weight),
     rates,
@@ -163,8 +163,4 @@ export function checkedTenantRules(name: string, options: TenantAdmissionOptions
 export function own<V>(record: Readonly<Record<string, V>> | undefined, name: string): V | undefined {
   if (record === undefined) return undefined;
   return Object.hasOwn(record, name) ? record[name] : Object.hasOwn(record, 'default') ? record['default'] : undefined;
-}
-
-function slots(option: string, value: number): number {
-  return value === Infinity ? value : wholeNumber(option, value);
 }

@@ -1,3 +1,4 @@
+import { wholeOrInfinity } from '../core/checks.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { ConcurrencyOptions } from './AdmissionOptions.ts';
 import { Aimd } from './Aimd.ts';
@@ -9,7 +10,6 @@ import type { CooldownOptions } from './Cooldown.ts';
 import type { LayerCost, LayerOptions, QuotaLayer } from './QuotaLayer.ts';
 import { QuotaRoute } from './QuotaRoute.ts';
 import type { SettleRules } from './QuotaReservation.ts';
-import { wholeNumber } from '../core/checks.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { LayerSnapshot } from '../core/ports.ts';
 import type { LearnedRate } from './LearnedRate.ts';
@@ -62,7 +62,7 @@ export class AdmissionTarget {
     this.#clock = clock;
     this.#parts = parts;
     this.#adaptive = concurrency && concurrency.limit === undefined ? new Aimd(concurrency, clock) : undefined;
-    this.#fixed = concurrency?.limit === undefined ? Infinity : wholeNumber('concurrency.limit', concurrency.limit);
+    this.#fixed = wholeOrInfinity('concurrency.limit', concurrency?.limit ?? Infinity);
     this.#open = this.#routeThrough(parts.layers);
   }
 

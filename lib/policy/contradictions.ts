@@ -118,7 +118,7 @@ function* bounds(
     yield contradiction(
       [...path, 'concurrency', 'limit'],
       `no limit beside ${adaptive.join(', ')}`,
-      String(concurrency.limit),
+      String(written?.limit),
     );
     return;
   }

@@ -64,6 +64,7 @@ function breakerLine(breaker: BreakerPolicy): string {
 }
 
 function concurrencyLine(concurrency: ConcurrencyPolicy): string {
+  if (concurrency.limit === Infinity) return 'no limit on attempts in flight';
   if (concurrency.limit !== undefined) return `at most ${counted(concurrency.limit, 'attempt')} in flight`;
   const { initial, min, max } = concurrency;
   return `at first ${counted(initial, 'attempt')} in flight, then from ${count(min)} to ${count(max)}, by what the provider bears`;

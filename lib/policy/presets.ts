@@ -37,7 +37,7 @@ export const presets: Readonly<Record<PresetName, Preset>> = {
       default: {
         retry: { attempts: 3, baseMs: 300, capMs: 2500, jitter: 'full' },
         breaker: { errorRatio: 0.25, windowMs: 30_000, openMs: 15_000, halfOpenShare: 0.1 },
-        concurrency: { min: 4, max: 128, decrease: 0.7, maxOverMeasured: 1.2 },
+        concurrency: { initial: 60, min: 4, max: 128, decrease: 0.7, maxOverMeasured: 1.2 },
         timeouts: { idleMs: 15_000 },
       },
     },
@@ -50,7 +50,7 @@ export const presets: Readonly<Record<PresetName, Preset>> = {
     models: {
       default: {
         retry: { attempts: 5, baseMs: 1000, capMs: 32_000, jitter: 'full', maxHintMs: 300_000 },
-        concurrency: { min: 4, max: 128 },
+        concurrency: { initial: 64, min: 4, max: 128 },
         timeouts: { firstContentMs: 120_000, idleMs: 60_000 },
       },
     },

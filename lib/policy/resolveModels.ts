@@ -19,6 +19,7 @@ import type {
   BreakerInput,
   ConcurrencyInput,
   DeploymentInput,
+  LayerInput,
   ModelInput,
   PolicyInput,
   QuotaInput,
@@ -54,7 +55,7 @@ function modelOf(input: ModelInput, standard: string, quota: QuotaInput): ModelP
     quota: layerOf(input.quota ?? {}),
     retry: retryOf(input.retry ?? {}),
     breaker: breakerOf(input.breaker ?? {}),
-    concurrency: concurrencyOf(input.concurrency ?? {}),
+    concurrency: concurrencyOf(input.concurrency ?? {}, covered(quota, client, input.quota)),
     fallback: input.fallback ?? [],
     fallbackOn: (input.fallbackOn ?? {}) as Partial<Record<ErrorCode, readonly string[]>>,
     params: { omit: params.omit ?? [], rename: params.rename ?? {}, set: params.set ?? {} },
@@ -75,7 +76,10 @@ function deploymentOf(own: DeploymentInput, standard: string, model: ModelInput,
     ...(own.model !== undefined && { model: own.model }),
     quota: { ...layerOf(own.quota ?? {}), ...rulesOf(quota.account, byClient, model.quota, own.quota) },
     breaker: breakerOf({ ...model.breaker, ...own.breaker }),
-    concurrency: concurrencyOf(overConcurrency(model.concurrency, own.concurrency)),
+    concurrency: concurrencyOf(
+      overConcurrency(model.concurrency, own.concurrency),
+      covered(quota, client, model.quota, own.quota),
+    ),
   };
 }
 
@@ -97,9 +101,21 @@ function breakerOf(input: BreakerInput): BreakerPolicy {
   } as BreakerPolicy;
 }
 
-/** Bounds that were not given make room for those that were, as the machine itself does it. */
-function concurrencyOf(input: ConcurrencyInput): ConcurrencyPolicy {
-  if (input.limit !== undefined) return { limit: input.limit };
+/** Whether a rate is configured for what `client` serves under these layers. */
+function covered(quota: QuotaInput, client: string, ...layers: readonly (LayerInput | undefined)[]): boolean {
+  const ofClient = quota.clients && Object.hasOwn(quota.clients, client) ? quota.clients[client] : undefined;
+  return [quota.account, ofClient, ...layers].some(
+    (layer) => layer?.requestsPerMinute !== undefined || layer?.tokensPerMinute !== undefined,
+  );
+}
+
+/**
+ * Where a quota is known it is limit enough: a guess at concurrency would only keep long answers below it. Bounds that were
+ * not given make room for those that were, as the machine itself does it.
+ */
+function concurrencyOf(input: ConcurrencyInput, hasQuota: boolean): ConcurrencyPolicy {
+  if (input.limit !== undefined) return { limit: bound(input.limit, Infinity) };
+  if (hasQuota && Object.values(input).every((value) => value === undefined)) return { limit: Infinity };
   const { initial, decrease, growEveryMs } = input;
   const defaults = AIMD_DEFAULTS;
   const min = input.min ?? Math.min(defaults.min, initial ?? Infinity, input.max ?? Infinity);

@@ -52,7 +52,7 @@ Other models:
   served by client main
   up to 5 attempts; waits of 250 ms, doubling up to 8 s, each drawn at random below that; a wait that the provider asks for is slept out up to 60 s
   breaker: after 5 failures in a row or 25 % failures among 10 calls or more in 30 s nothing is sent for 15 s; then 10 % of the traffic probes
-  at first 16 attempts in flight, then from 4 to 64, by what the provider bears
+  no limit on attempts in flight
   sent, it is answered within 10 s, with content within 30 s or half of the time left, whichever is less, and goes on within 30 s each time
   a stream that breaks off ends the call with what has come
 
@@ -106,6 +106,8 @@ Warnings:
     [{ breaker: { countRateLimited: true } }, 'a 429 counts as a failure'],
     [{ breaker: { errorRatio: null, consecutiveFailures: null } }, 'no breaker: it is asked however often it fails'],
     [{ concurrency: { limit: 1 } }, 'at most 1 attempt in flight'],
+    [{ concurrency: { limit: null } }, 'no limit on attempts in flight'],
+    [{}, 'at first 16 attempts in flight, then from 4 to 64'],
     [{ fallback: ['a', 'b'] }, 'when it fails: a, then b'],
     [{ fallbackOn: { overloaded: [] } }, 'after overloaded: no other model'],
     [{ maxPromptTokens: 8000 }, 'as a fallback only for prompts of up to 8,000 tokens'],

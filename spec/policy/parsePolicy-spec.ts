@@ -14,7 +14,7 @@ import { RETRY_RULE_DEFAULTS } from '../../lib/limits/retryRules.ts';
 import { modelPolicy, tenantPolicy } from '../../lib/policy/modelPolicy.ts';
 import { parsePolicy, policyProblems } from '../../lib/policy/parsePolicy.ts';
 import type { Policy } from '../../lib/policy/Policy.ts';
-import type { ModelInput, PolicyInput, PresetName, RetryClass } from '../../lib/policy/PolicyInput.ts';
+import type { ModelInput, PolicyInput, PresetName, QuotaInput, RetryClass } from '../../lib/policy/PolicyInput.ts';
 import { PRESET_NAMES, presets } from '../../lib/policy/presets.ts';
 import { RETRY_CLASS_NAMES } from '../../lib/policy/retryClasses.ts';
 import { policyInputs } from './policyInputs.ts';
@@ -153,6 +153,24 @@ describe('parsePolicy', () => {
       const adaptive = models({ default: { concurrency: { limit: 3 } }, a: { concurrency: { max: 20 } }, b: {} });
       expect(adaptive['a']?.concurrency).to.deep.equal({ ...AIMD_DEFAULTS, max: 20 });
       expect(adaptive['b']?.concurrency).to.deep.equal({ limit: 3 });
+    });
+
+    it('have no limit by default where a rate is known, and an adaptive one elsewhere', () => {
+      const rate = { requestsPerMinute: 60 };
+      const of = (model: ModelInput, quota: QuotaInput = {}): unknown =>
+        parsePolicy({ quota, models: { default: model } }).models.default.deployments[0]?.concurrency;
+      const known: [ModelInput, QuotaInput?][] = [
+        [{ quota: rate }],
+        [{ quota: { tokensPerMinute: 1000 } }],
+        [{ deployments: [{ quota: rate }] }],
+        [{}, { account: rate }],
+        [{ client: 'x' }, { clients: { x: rate } }],
+      ];
+      for (const [model, quota] of known) expect(of(model, quota)).to.deep.equal({ limit: Infinity });
+      expect(of({})).to.deep.equal(AIMD_DEFAULTS);
+      expect(of({ client: 'x' }, { clients: { y: rate } })).to.deep.equal(AIMD_DEFAULTS);
+      expect(of({ quota: rate, concurrency: { max: 64 } })).to.deep.equal(AIMD_DEFAULTS);
+      expect(of({ concurrency: { limit: null } })).to.deep.equal({ limit: Infinity });
     });
 
     it('take of shared fallbacks those that stand after them', () => {

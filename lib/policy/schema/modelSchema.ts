@@ -50,7 +50,7 @@ function breakerSchema(B: Partial<typeof CIRCUIT_BREAKER_DEFAULTS>): z.ZodType<B
 
 function concurrencySchema(A: Partial<typeof AIMD_DEFAULTS>): z.ZodType<ConcurrencyInput> {
   return strict({
-    limit: setting(is.whole(1), 'A limit that stands. Not together with the others.'),
+    limit: setting(is.wholeOrOff(1), 'A limit that stands. Not together with the others.'),
     initial: setting(is.whole(1), 'Where the limit starts, within min and max.', A.initial),
     min: setting(is.whole(1), 'The limit never falls below.', A.min),
     max: setting(is.whole(1), 'The limit never rises above.', A.max),
