@@ -39,13 +39,19 @@ export interface NamedLayer extends LayerOptions {
   readonly name: string;
 }
 
+export interface RouteOptions extends Pick<QuotaRules, 'settle' | 'refundOn'> {
+  /** The layer that the provider's reports are about. Default: the last one that is not named `tenant:` and something. */
+  readonly reportsTo?: string | undefined;
+}
+
 export interface SharedQuotas {
   /**
    * The way through these layers. Layers of equal name are one bucket for all routes, and the same list of names is the same
-   * route; rates that are given anew hold from then on. `reportsTo`: the layer that the provider's reports are about.
-   * Default: the last one that is not named `tenant`, or `tenant:` and something.
+   * route; rates that are given anew hold from then on. A layer without rates limits nothing, but keeps routes apart. A pause
+   * that the provider asks for holds all routes that differ in layers named `tenant:` and something only. Options that are not
+   * given are those of the quotas.
    */
-  route(layers: readonly NamedLayer[], reportsTo?: string): SharedRoute;
+  route(layers: readonly NamedLayer[], options?: RouteOptions): SharedRoute;
   /** Takes other rules, for what comes. */
   reload(rules: QuotaRules): void;
 }
@@ -73,11 +79,13 @@ export interface SharedBreaker extends BreakerPort {
 export interface SharedSlots {
   /** How many this process may have taken now. Falls while the store is lost to the process's share. */
   readonly have: number;
-  /** Called when `have` has changed. One listener. */
+  /** Why none can be had while the store is lost and this process knows of no share, or may not take one. Else undefined. */
+  readonly refusing: string | undefined;
+  /** Called when `have` or `refusing` has changed, but for what changes within `use`. One listener. */
   onChange: (() => void) | undefined;
   /**
    * How many are taken, and how many more are wanted now: at once more are asked for, and what is not wanted is given back
-   * after a short while.
+   * after a short while. Where others wait, places that come free are given back at once: look at `have` anew after this.
    */
   use(taken: number, wanted: number): void;
   /** Takes another limit. Who has more than is allowed now takes none until enough have come free. */

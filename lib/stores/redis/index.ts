@@ -30,6 +30,7 @@ export type { Runtime } from '../../core/runtime.ts';
 export type { Scheduler } from '../../core/runtime.ts';
 export type { CooldownOptions } from '../../limits/Cooldown.ts';
 export type { QuotaOptions } from '../../limits/layersOf.ts';
+export type { SharedSlots } from '../../limits/LimitStore.ts';
 export type { StoreChange } from '../../limits/LimitStore.ts';
 export type { StoreLoss } from '../../limits/LimitStore.ts';
 export type { LayerOptions } from '../../limits/QuotaLayer.ts';

@@ -4,13 +4,15 @@ import { invalidOption } from '../../core/errors.ts';
 import type { QuotaPort } from '../../core/ports.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import type { Runtime } from '../../core/runtime.ts';
+import { layersOf } from '../../limits/layersOf.ts';
 import type { QuotaOptions } from '../../limits/layersOf.ts';
-import type { StoreChange, StoreLoss } from '../../limits/LimitStore.ts';
+import type { SharedQuotas as SharedQuotasPort, SharedSlots, StoreChange, StoreLoss } from '../../limits/LimitStore.ts';
+import type { QuotaRules } from '../../limits/QuotaOptions.ts';
+import { LeasedSlots } from './LeasedSlots.ts';
 import { scriptCallsOf } from './RedisClient.ts';
 import type { RedisClient } from './RedisClient.ts';
-import { quotaPlan } from './quotaRules.ts';
 import { Script } from './Script.ts';
-import { SharedQuotaDesk } from './SharedQuotaDesk.ts';
+import { SharedQuotas } from './SharedQuotas.ts';
 import { StoreLink } from './StoreLink.ts';
 
 export interface RedisStoreOptions {
@@ -66,6 +68,18 @@ export interface RedisStore {
    * @throws SluiceError `invalid_option` for a wrong option.
    */
   quota(name: string, options: QuotaOptions): QuotaPort;
+  /**
+   * A quota of several routes that share layers, such as that of an account: one line for all, in which nobody waits behind
+   * those who wait for a layer that is not theirs. `quota` is the case of one route. The same name is the same quota, by
+   * these rules from now on.
+   * @throws SluiceError `invalid_option` for a wrong rule.
+   */
+  quotas(name: string, rules: QuotaRules): SharedQuotasPort;
+  /**
+   * Places in a ceiling of so many for all processes that name it. Make it once in each process: it has one user.
+   * @throws SluiceError `invalid_option` unless `limit` is a whole number of at least 1.
+   */
+  slots(name: string, limit: number): SharedSlots;
   /** Ends those who wait with `closed`. The client stays open: it is yours. */
   close(): void;
 }
@@ -137,20 +151,37 @@ export function redisStore(
   );
   if (onChange) link.listen(onChange);
   const member = randomUUID();
-  const script = Script.read('quota.lua');
-  const desks: SharedQuotaDesk[] = [];
+  const script = Script.read('quotaBuckets.lua', 'quotaCooldowns.lua', 'quotaLine.lua', 'quota.lua');
+  const quotasOf = new Map<string, SharedQuotas>();
+  const opened: { close(): void }[] = [];
+  const keyOf = (name: string, kind: string): string => `${prefix}:{${keyPart('name', name)}}:${kind}`;
+  const own = { member, processes, othersMs: probeMs };
+
+  const quotas = (name: string, rules: QuotaRules): SharedQuotas => {
+    let made = quotasOf.get(name);
+    if (made) made.reload(rules);
+    else {
+      made = new SharedQuotas(rules, times, link, script, { ...own, name: keyOf(name, 'quota') });
+      quotasOf.set(name, made);
+      opened.push(made);
+    }
+    return made;
+  };
 
   return {
     quota(name, quotaOptions) {
-      const key = `${prefix}:{${keyPart('name', name)}}:quota`;
-      const shared = { name: key, member, processes, othersMs: probeMs };
-      const desk = new SharedQuotaDesk(quotaPlan(quotaOptions, times), link, script, shared);
-      desks.push(desk);
-      return desk;
+      const layers = layersOf(quotaOptions).map(([layer, rates]) => ({ ...rates, name: layer }));
+      return quotas(name, quotaOptions).route(layers, quotaOptions.reportsTo);
+    },
+    quotas,
+    slots(name, limit) {
+      const slots = new LeasedSlots(limit, link, { ...own, ...times, name: keyOf(name, 'slots') });
+      opened.push(slots);
+      return slots;
     },
     close() {
       link.close();
-      for (const desk of desks) desk.close();
+      for (const each of opened) each.close();
     },
   };
 }
