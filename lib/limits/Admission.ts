@@ -33,12 +33,15 @@ export class Admission {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #targets: AdmissionTargets;
   readonly #tenants: AdmissionTenants;
-  readonly #levels: AdmissionLevels;
+  /** What the priorities have in flight, and what they may have. */
+  readonly levels: AdmissionLevels;
   readonly #random: () => number;
   /** What is in flight. */
   readonly #held = new Map<AdmissionGrant, AdmissionTicket>();
   /** Have had to make room for more urgent ones. */
   readonly #evicted: AdmissionTicket[] = [];
+  /** What this process may have of `maxInFlight`. */
+  lent: number = Infinity;
   #rules: CheckedAdmissionRules;
   #waiting = 0;
   #order = 0;
@@ -50,7 +53,7 @@ export class Admission {
     this.#random = random;
     this.#targets = new AdmissionTargets(options, this.#rules, clock, random);
     this.#tenants = new AdmissionTenants(options.tenants, clock.now());
-    this.#levels = new AdmissionLevels(this.#rules.levels);
+    this.levels = new AdmissionLevels(this.#rules.levels);
   }
 
   /**
@@ -70,7 +73,7 @@ export class Admission {
     new Admission(options, this.#clock, this.#random);
     const nowMs = this.#clock.now();
     this.#rules = checkedAdmissionRules(options);
-    const moved = this.#levels.reload(this.#rules.levels);
+    const moved = this.levels.reload(this.#rules.levels);
     for (const ticket of this.#held.values()) ticket.level = moved[ticket.level] as number;
     this.#targets.reload(options, this.#rules, nowMs);
     this.#tenants.reload(options.tenants, this.#targets.arrivalMarginMs, nowMs);
@@ -102,11 +105,6 @@ export class Admission {
     return this.#targets.poolOf(model);
   }
 
-  /** In flight of each priority, in their order. */
-  get inFlightAt(): readonly number[] {
-    return this.#levels.inFlight;
-  }
-
   /**
    * Takes a place in the queue, or refuses. Grants come from {@link next}.
    * @throws SluiceError `invalid_option` for a wrong field
@@ -116,7 +114,7 @@ export class Admission {
     const { cost } = ask;
     zeroOrMore('cost.requests', cost.requests);
     zeroOrMore('cost.tokens', cost.tokens);
-    const level = this.#levels.indexOf(ask.priority);
+    const level = this.levels.indexOf(ask.priority);
     this.#targets.tidy(nowMs);
     const pool = this.#targets.poolOf(ask.model);
     const tenant = this.#tenants.at(ask.tenant, this.#targets.arrivalMarginMs, nowMs);
@@ -194,11 +192,12 @@ export class Admission {
       }
       untilMs = Math.min(untilMs, first.expiresAtMs);
     }
-    if (this.inFlight >= this.#rules.maxInFlight) return { kind: 'wait', untilMs };
+    const free = Math.min(this.#rules.maxInFlight, this.lent) - this.inFlight;
+    if (free <= 0) return { kind: 'wait', untilMs };
     const choice = chooseNext(nowMs, this.#targets.busy(), this.#tenants, {
-      free: this.#rules.maxInFlight - this.inFlight,
+      free,
       passShare: this.#rules.passShare,
-      levelFull: (level) => this.#levels.full(level),
+      levelFull: (level) => this.levels.full(level),
     });
     if (choice.kind === 'go') return this.#grant(nowMs, choice);
     return { kind: 'wait', untilMs: Math.min(untilMs, choice.untilMs) };
@@ -220,7 +219,7 @@ export class Admission {
     const ticket = this.#held.get(grant);
     if (ticket === undefined || !grant.close()) return;
     this.#held.delete(grant);
-    this.#levels.move(ticket.level, -1);
+    this.levels.move(ticket.level, -1);
     this.#tenants.move(ticket.from, 0, -1);
   }
 
@@ -234,12 +233,12 @@ export class Admission {
       if (decision.kind === 'refused') continue;
       const { from } = ticket;
       const cost = target.costOf(ticket.cost);
-      ticket.pool.take(ticket, nowMs, (level) => this.#levels.full(level));
+      ticket.pool.take(ticket, nowMs, (level) => this.levels.full(level));
       this.#tenants.charge(from, cost.tokens);
       this.#tenants.move(from, -1, 1);
       from.open++;
       this.#waiting--;
-      this.#levels.move(ticket.level, 1);
+      this.levels.move(ticket.level, 1);
       for (const passed of passes(target)) passed.passed += cost.tokens;
       const reservation = new QuotaReservation(nowMs, target.routeFor(from), cost, target.rules);
       const grant = new AdmissionGrant(target, reservation, decision.ticket, nowMs);
@@ -273,7 +272,7 @@ export class Admission {
   }
 
   #hasRoomNow(nowMs: number, ticket: AdmissionTicket): boolean {
-    if (ticket.pool.waiting > 0 || this.inFlight >= this.#rules.maxInFlight || this.#levels.full(ticket.level))
+    if (ticket.pool.waiting > 0 || this.inFlight >= this.#rules.maxInFlight || this.levels.full(ticket.level))
       return false;
     if (this.#tenants.blockedMs(ticket.from, ticket.cost, nowMs) > 0) return false;
     return ticket.pool.fit(nowMs, ticket, () => true).targets.length > 0;

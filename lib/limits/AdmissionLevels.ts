@@ -5,6 +5,8 @@ import type { Level } from './AdmissionOptions.ts';
 export class AdmissionLevels {
   #levels: readonly Level[];
   #inFlight: number[];
+  /** What this process may have of each ceiling, by name, where others share it. */
+  readonly lent: Map<string, number> = new Map();
 
   constructor(levels: readonly Level[]) {
     this.#levels = levels;
@@ -28,7 +30,8 @@ export class AdmissionLevels {
   }
 
   full(level: number): boolean {
-    return (this.#inFlight[level] ?? 0) >= (this.#levels[level]?.maxInFlight ?? Infinity);
+    const { name = '', maxInFlight = Infinity } = this.#levels[level] ?? {};
+    return (this.#inFlight[level] ?? 0) >= Math.min(maxInFlight, this.lent.get(name) ?? Infinity);
   }
 
   /** Changes what a priority has in flight. */

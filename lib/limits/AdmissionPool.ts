@@ -182,14 +182,15 @@ export class AdmissionPool {
   }
 
   /** `mayTake`: whether nobody who waits for that layer is entitled to the tokens. */
-  fit(nowMs: number, { cost }: AdmissionTicket, mayTake: (layer: QuotaLayer, tokens: number) => boolean): Fit {
+  fit(nowMs: number, { cost, tenant }: AdmissionTicket, mayTake: (layer: QuotaLayer, tokens: number) => boolean): Fit {
     const targets: AdmissionTarget[] = [];
     let waitMs = Infinity;
     let soonest: AdmissionTarget | undefined;
     for (const target of this.#targets) {
       const unavailableMs = target.unavailableMs(nowMs);
       const costThere = target.costOf(cost);
-      const thereMs = Math.max(unavailableMs, target.full ? Infinity : target.waitMs(nowMs, costThere));
+      const closed = target.full || !target.lets(tenant, costThere);
+      const thereMs = Math.max(unavailableMs, closed ? Infinity : target.waitMs(nowMs, costThere));
       if (thereMs > 0) {
         if (thereMs < waitMs) [waitMs, soonest] = [thereMs, target];
       } else if (target.layers.every((layer) => mayTake(layer, costThere.tokens))) targets.push(target);

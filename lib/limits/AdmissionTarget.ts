@@ -31,7 +31,20 @@ export interface TargetParts {
   readonly configured: string;
 }
 
+/** What is decided about a deployment elsewhere, for several processes together. */
+export interface TargetGate {
+  /** Until its breaker lets someone try. */
+  readonly closedMs: number;
+  /** Places in its ceiling that this process may take. */
+  readonly places: number;
+  /** Whether its quota is decided there for this tenant; then quota and cooldown are not decided here. */
+  decides(tenant: string): boolean;
+  /** Whether one of this tenant and cost may go by what was granted there. */
+  lets(tenant: string, cost: LayerCost): boolean;
+}
+
 interface RoutedTenant {
+  readonly name: string;
   readonly layer: QuotaLayer | undefined;
   readonly routes: WeakMap<object, QuotaRoute>;
 }
@@ -44,6 +57,7 @@ export class AdmissionTarget {
   readonly cooldown: Cooldown;
   /** Grants whose attempts have not been sent. */
   readonly unsent: Set<object> = new Set();
+  gate: TargetGate | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   #parts: TargetParts;
   #adaptive: Aimd | undefined;
@@ -116,7 +130,7 @@ export class AdmissionTarget {
   }
 
   get full(): boolean {
-    return this.#inFlight >= this.limit;
+    return this.#inFlight >= Math.min(this.limit, this.gate?.places ?? Infinity);
   }
 
   /** How much of it is in use, for choosing the least loaded. */
@@ -134,7 +148,8 @@ export class AdmissionTarget {
 
   /** Milliseconds until it is worth asking: the breaker is open, or the quota of the account is used up. */
   unavailableMs(nowMs: number): number {
-    return Math.max(this.breaker.openMs, Math.ceil(this.#exhaustedUntilMs - nowMs), 0);
+    const closedMs = this.gate?.closedMs ?? 0;
+    return Math.max(this.breaker.openMs, closedMs, Math.ceil(this.#exhaustedUntilMs - nowMs), 0);
   }
 
   /** Leaves it alone until then. */
@@ -165,8 +180,14 @@ export class AdmissionTarget {
     return this.#open.foreseenMs(nowMs, alone ? ahead : NOTHING, this.costOf(cost), this.rules.settle === 'usage');
   }
 
+  /** Whether one of this tenant and cost may go, where that is decided elsewhere. */
+  lets(tenant: string, cost: LayerCost): boolean {
+    return this.gate === undefined || !this.gate.decides(tenant) || this.gate.lets(tenant, cost);
+  }
+
   /** The way through for a tenant with a layer of its own, which keeps it. */
-  routeFor({ layer, routes }: RoutedTenant): QuotaRoute {
+  routeFor({ name, layer, routes }: RoutedTenant): QuotaRoute {
+    if (this.gate?.decides(name)) return new QuotaRoute([], new Cooldown({}, () => 0), undefined);
     if (layer === undefined) return this.#open;
     let route = routes.get(this);
     if (route === undefined) {

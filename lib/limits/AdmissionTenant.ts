@@ -19,6 +19,8 @@ export interface AdmissionTenant {
   /** Ways through with its layer, by the deployment. */
   routes: WeakMap<object, QuotaRoute>;
   readonly parkedIn: Set<Parking>;
+  /** What this process may have of the ceiling. */
+  lent: number;
   inFlight: number;
   /** Grants that have not ended, whether in flight or not. */
   open: number;
@@ -92,6 +94,7 @@ export class AdmissionTenants {
       name: name ?? '',
       ...this.#rulesOf(name ?? '', arrivalMarginMs, nowMs),
       parkedIn: new Set(),
+      lent: Infinity,
       inFlight: 0,
       open: 0,
       waiting: 0,
@@ -128,7 +131,7 @@ export class AdmissionTenants {
 
   /** Milliseconds until nothing of its own holds the tenant back; `Infinity`: until one of its own has ended. */
   blockedMs(tenant: AdmissionTenant, cost: LayerCost, nowMs: number): number {
-    if (tenant.inFlight >= tenant.rules.maxInFlight) return Infinity;
+    if (tenant.inFlight >= Math.min(tenant.rules.maxInFlight, tenant.lent)) return Infinity;
     return tenant.layer?.waitMs(nowMs, clampTo(tenant.layer, cost)) ?? 0;
   }
 

@@ -102,7 +102,7 @@ function snapshotOf(machine: Admission, nowMs: number): AdmissionSnapshot {
     return [model, { waiting, deployments: targets.map((target) => deploymentOf(target, nowMs)) }] as const;
   });
   const priorities = machine.rules.levels.map(
-    ({ name }, i) => [name, { inFlight: machine.inFlightAt[i] ?? 0 }] as const,
+    ({ name }, i) => [name, { inFlight: machine.levels.inFlight[i] ?? 0 }] as const,
   );
   return {
     inFlight: machine.inFlight,

@@ -147,7 +147,7 @@ describe('Admission', () => {
             for (const queue of pool.queues) {
               const oldest = queue.oldest();
               if (oldest === undefined) continue;
-              const full = oldest.level === 1 && (machine.inFlightAt[1] ?? 0) >= 3;
+              const full = oldest.level === 1 && (machine.levels.inFlight[1] ?? 0) >= 3;
               const own = [...running.values()].filter(({ tenant }) => tenant === oldest.tenant).length;
               const tenantFull = oldest.tenant !== 't0' && own >= 4;
               const fits = pool.fit(nowMs, oldest, () => true).targets.length > 0;

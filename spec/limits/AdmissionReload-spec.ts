@@ -85,7 +85,7 @@ describe('Admission.reload', () => {
       const [target] = machine.poolOf('m').targets;
       return [
         machine.inFlight,
-        ...machine.inFlightAt,
+        ...machine.levels.inFlight,
         machine.tenants.find('t')?.inFlight ?? -1,
         target?.inFlight ?? -1,
       ];
@@ -328,7 +328,7 @@ describe('Admission.reload', () => {
     }
     expect(rest).to.deep.equal([c, b, a, early]);
     bench.end();
-    expect(bench.machine.inFlightAt).to.deep.equal([0, 0]);
+    expect(bench.machine.levels.inFlight).to.deep.equal([0, 0]);
   });
 
   it('weighs waiters anew', () => {
@@ -452,7 +452,7 @@ describe('Admission.reload', () => {
               from.inFlight,
               from.name && from.name !== 't0' ? nowOptions.tenants?.['default']?.maxInFlight : Infinity,
             );
-            within(machine.inFlightAt[level] ?? 0, machine.rules.levels[level]?.maxInFlight);
+            within(machine.levels.inFlight[level] ?? 0, machine.rules.levels[level]?.maxInFlight);
             within(step.grant.target.inFlight, step.grant.target.limit);
           }
         };
@@ -472,7 +472,7 @@ describe('Admission.reload', () => {
           serve();
           expect(machine.waiting).to.equal(waiting.size);
           expect(machine.inFlight).to.equal(running.size);
-          machine.inFlightAt.forEach((count, level) => {
+          machine.levels.inFlight.forEach((count, level) => {
             expect(count).to.equal([...running.values()].filter((ticket) => ticket.level === level).length);
           });
           const tenants = Object.values(machine.tenants.snapshot());
