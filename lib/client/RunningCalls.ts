@@ -1,5 +1,5 @@
-import { Subject } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import type { CallState } from '../core/CallScope.ts';
 import { SluiceError } from '../core/errors.ts';
 import { startTimer } from '../core/runtime.ts';
@@ -7,10 +7,16 @@ import type { Runtime } from '../core/runtime.ts';
 
 /** The calls that run or wait, and their end. */
 export class RunningCalls {
+  /** Fails when calls that still run are to end. Hand-written: a Subject looks through all of them when one leaves. */
+  readonly cut$ = new Observable<never>((subscriber) => {
+    this.#listening.add(subscriber);
+    return () => this.#listening.delete(subscriber);
+  });
+
   readonly #runtime: Runtime;
   readonly #calls = new Set<CallState>();
   readonly #tenants = new Map<string, number>();
-  readonly #cut = new Subject<never>();
+  readonly #listening = new Set<Subscriber<never>>();
   readonly #drained: (() => void)[] = [];
   #closing: Promise<void> | undefined;
 
@@ -24,11 +30,6 @@ export class RunningCalls {
 
   get closed(): boolean {
     return this.#closing !== undefined;
-  }
-
-  /** Fails when calls that still run are to end. */
-  get cut$(): Observable<never> {
-    return this.#cut;
   }
 
   /** By name; calls without a tenant are not in it. */
@@ -59,13 +60,17 @@ export class RunningCalls {
   close(drainMs: number): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
       if (this.#calls.size === 0) return resolve();
-      const stop = startTimer(this.#runtime, drainMs, () => this.#cut.error(closedError()));
+      const stop = startTimer(this.#runtime, drainMs, () => this.#cut());
       this.#drained.push(() => {
         stop();
         resolve();
       });
     });
     return this.#closing;
+  }
+
+  #cut(): void {
+    for (const subscriber of [...this.#listening]) subscriber.error(closedError());
   }
 }
 

@@ -3,6 +3,7 @@ import type { HeapNode } from '../core/Heap.ts';
 import { LinkedQueue } from './LinkedQueue.ts';
 import type { QueueNode } from './LinkedQueue.ts';
 import type { LayerCost } from './QuotaLayer.ts';
+import { sizeClassOf, workOf } from './work.ts';
 
 /** Someone who waits in a {@link FairQueue}. */
 export interface FairWaiter {
@@ -103,6 +104,11 @@ export class FairQueue<T extends FairWaiter> {
 
   has(waiter: T): boolean {
     return this.#places.has(waiter);
+  }
+
+  /** Whether it is the first of its class of size and tenant: only such are candidates. */
+  leads(waiter: T): boolean {
+    return this.#places.get(waiter)?.flow.line.peek() === waiter;
   }
 
   join(waiter: T): void {
@@ -283,14 +289,4 @@ function before<T extends FairWaiter>(a: Flow<T>, b: Flow<T>): boolean {
 
 function heads<T extends FairWaiter>(flows: Flow<T>[]): T[] {
   return flows.sort((a, b) => (before(a, b) ? -1 : 1)).map(({ line }) => line.peek() as T);
-}
-
-/** A request that names no tokens is work too. */
-function workOf(tokens: number): number {
-  return Math.max(1, tokens);
-}
-
-/** Powers of 4. */
-function sizeClassOf(tokens: number): number {
-  return tokens < 1 ? 0 : 1 + Math.floor(Math.log2(tokens) / 2);
 }

@@ -43,14 +43,20 @@ export class AdmissionDesk {
     // Hand-written: the place in line must be taken in the tick of the subscription and belongs to the receiver once emitted.
     return new Observable<Admitted>((subscriber) => {
       if (subscriber.closed) return;
+      const { waiting } = this.machine;
       const ticket = this.machine.ask(request);
       if (ticket.kind === 'refused') {
         subscriber.error(refusedError(ticket, request.model, 'entry'));
         return;
       }
       this.#entries.set(ticket, { subscriber, request });
-      this.#untold.push(ticket);
       subscriber.add(() => this.#leave(ticket));
+      // Whoever is behind others of its kind changes nothing. Where it took the place of another, that one is to be told.
+      if (this.machine.waiting > waiting && !this.#counts(ticket)) {
+        request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
+        return;
+      }
+      this.#untold.push(ticket);
       this.serve();
     });
   }
@@ -86,6 +92,12 @@ export class AdmissionDesk {
   /** Its attempt has ended: it can no longer be revoked. */
   ended(grant: AdmissionGrant): void {
     this.#held.delete(grant);
+  }
+
+  /** Whether the next thing to do may have to do with one who has just come. */
+  #counts(ticket: AdmissionTicket): boolean {
+    const { pool } = ticket;
+    return this.#loop.isDue || pool.queueOf(ticket).leads(ticket) || pool.firstToExpire() === ticket;
   }
 
   #step(): number | undefined {

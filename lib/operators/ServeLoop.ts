@@ -18,6 +18,11 @@ export class ServeLoop {
     this.#step = step;
   }
 
+  /** Whether its time has come, and only the timer is late. */
+  get isDue(): boolean {
+    return this.#timerAtMs <= this.#runtime.clock.now();
+  }
+
   run(): void {
     // A synchronous source ends within its grant and comes back here: a loop, or ten thousand of them would overflow the
     // stack.

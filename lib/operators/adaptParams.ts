@@ -40,6 +40,7 @@ export function adaptParams<R extends object>(request: R, adaptation: ParamAdapt
   if (adaptation === undefined) return request;
   if (typeof adaptation === 'function') return adaptation(request);
   const { omit = [], rename = {}, set = {} } = adaptation;
+  if (omit.length === 0 && isEmpty(rename) && isEmpty(set)) return request;
   const names = new Map(Object.entries(rename));
   const kept = Object.entries(request).filter(([name]) => !omit.includes(name));
   const given = new Set(kept.map(([name]) => name));
@@ -50,4 +51,8 @@ export function adaptParams<R extends object>(request: R, adaptation: ParamAdapt
   });
   // Not by assignment: a parameter may be called `__proto__`.
   return Object.fromEntries([...renamed, ...Object.entries(set)]) as R;
+}
+
+function isEmpty(record: object): boolean {
+  return Object.keys(record).length === 0;
 }
