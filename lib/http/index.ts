@@ -1,2 +1,10 @@
 export { encodeServerSentEvent } from './ServerSentEvent.ts';
 export type { ServerSentEvent } from './ServerSentEvent.ts';
+export { GATEWAY_DEFAULTS } from './gateway/GatewayOptions.ts';
+export type { GatewayOptions } from './gateway/GatewayOptions.ts';
+export type { HttpListener } from './gateway/GatewayOptions.ts';
+export { LISTEN_DEFAULTS } from './gateway/ListenOptions.ts';
+export type { ListenOptions } from './gateway/ListenOptions.ts';
+export { createGateway } from './gateway/createGateway.ts';
+export type { Gateway } from './gateway/createGateway.ts';
+export type { GatewayAddress } from './gateway/createGateway.ts';
