@@ -180,6 +180,16 @@ export class ConcurrencyLimit<T> {
     return { kind: 'changed', from, to: limit, reason: 'adjusted' };
   }
 
+  /** Lets so many have slots from now on; 0 or more, for a limit that others decide on. Call {@link next} afterwards. */
+  allow(limit: number): void {
+    this.#fixed = limit;
+  }
+
+  /** How a waiter is refused. */
+  refusal(code: SlotRefusal['code']): SlotRefusal {
+    return this.#refuse(code, this.#clock.now());
+  }
+
   snapshot(): ConcurrencySnapshot {
     return { limit: this.limit, inFlight: this.#inFlight, waiting: this.#line.size };
   }

@@ -1,6 +1,5 @@
 import { defer, Observable } from 'rxjs';
 import type { Subscriber } from 'rxjs';
-import { SluiceError } from '../core/errors.ts';
 import type { SluiceFact } from '../core/events.ts';
 import { DROPPED_UNSENT } from '../core/outcome.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -9,7 +8,8 @@ import { startTimer, systemRuntime } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
 import type { AimdDecision } from '../limits/Aimd.ts';
 import { ConcurrencyLimit } from '../limits/ConcurrencyLimit.ts';
-import type { ConcurrencyLimitOptions, Slot, SlotRefusal, Waiter } from '../limits/ConcurrencyLimit.ts';
+import type { ConcurrencyLimitOptions, Slot, Waiter } from '../limits/ConcurrencyLimit.ts';
+import { slotRefused } from '../limits/slotRefused.ts';
 import { Keyed } from './Keyed.ts';
 
 export interface CreateConcurrencyLimitOptions extends ConcurrencyLimitOptions {
@@ -148,7 +148,7 @@ class LocalConcurrency implements AdjustableConcurrency {
     if (subscriber.closed) return;
     const decision = this.#machine.acquire(request, waiting);
     if (decision.kind === 'granted') this.#handOver(waiting, decision.slot);
-    else if (decision.kind === 'refused') subscriber.error(refusalOf(decision, request));
+    else if (decision.kind === 'refused') subscriber.error(slotRefused(decision, request));
     else {
       subscriber.add(() => this.#leave(decision.waiter));
       this.#watch();
@@ -217,18 +217,9 @@ class LocalConcurrency implements AdjustableConcurrency {
       this.#timerAtMs = Infinity;
       for (let expired = this.#machine.expire(); expired; expired = this.#machine.expire()) {
         const { request, subscriber } = expired.waiter.item;
-        subscriber.error(refusalOf(expired.refusal, request));
+        subscriber.error(slotRefused(expired.refusal, request));
       }
       this.#watch();
     });
   }
-}
-
-function refusalOf({ code, retryAfterMs }: SlotRefusal, { model }: AcquireRequest): SluiceError {
-  const message = {
-    queue_full: 'as many wait for a slot of the concurrency limit as may',
-    queue_timeout: 'no slot of the concurrency limit came free in time',
-    timeout_deadline: 'the deadline came before a slot of the concurrency limit',
-  }[code];
-  return new SluiceError(code, message, { retryAfterMs, model, while: 'queue' });
 }

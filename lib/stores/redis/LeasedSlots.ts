@@ -98,8 +98,9 @@ export class LeasedSlots implements SharedSlots, LinkUser {
     return this.#have;
   }
 
-  get limit(): number {
-    return this.#limit;
+  /** The limit; while the store is lost this process's share of it. */
+  get allowed(): number {
+    return this.#alone ? this.#share : this.#limit;
   }
 
   get refusing(): string | undefined {
@@ -135,7 +136,7 @@ export class LeasedSlots implements SharedSlots, LinkUser {
   reload(limit: number): void {
     this.#limit = wholeNumber('limit', limit);
     if (this.#alone) this.#become(this.#haveAlone());
-    else if (this.#have > 0 || this.#told > 0) this.#calls.ask();
+    else if (this.#giveBack() || this.#told > 0) this.#calls.ask();
   }
 
   close(): void {
@@ -224,7 +225,7 @@ export class LeasedSlots implements SharedSlots, LinkUser {
 
   /** What others wait for, and what is not used after the end. Whether there was any. */
   #giveBack(): boolean {
-    const keep = Math.max(this.#taken, this.#closed ? 0 : this.#most);
+    const keep = Math.max(this.#taken, this.#closed ? 0 : Math.min(this.#most, this.#limit));
     if (this.#have <= keep) return false;
     this.#have = keep;
     return true;

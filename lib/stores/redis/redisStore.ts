@@ -12,6 +12,8 @@ import { LeasedSlots } from './LeasedSlots.ts';
 import { scriptCallsOf } from './RedisClient.ts';
 import type { RedisClient } from './RedisClient.ts';
 import { Script } from './Script.ts';
+import { SharedConcurrency } from './SharedConcurrency.ts';
+import type { SharedConcurrencyOptions, SharedConcurrencyPort } from './SharedConcurrency.ts';
 import { SharedQuotas } from './SharedQuotas.ts';
 import { StoreLink } from './StoreLink.ts';
 
@@ -80,6 +82,12 @@ export interface RedisStore {
    * @throws SluiceError `invalid_option` unless `limit` is a whole number of at least 1.
    */
   slots(name: string, limit: number): SharedSlots;
+  /**
+   * A concurrency limit of all processes that name it. Make it once in each process. Its `acquire` emits what that of
+   * `createConcurrencyLimit` does, and `limiter_unavailable` and `closed` as that of `quota`.
+   * @throws SluiceError `invalid_option` for a wrong option.
+   */
+  concurrency(name: string, options: SharedConcurrencyOptions): SharedConcurrencyPort;
   /** Ends those who wait with `closed`. The client stays open: it is yours. */
   close(): void;
 }
@@ -156,6 +164,12 @@ export function redisStore(
   const opened: { close(): void }[] = [];
   const keyOf = (name: string, kind: string): string => `${prefix}:{${keyPart('name', name)}}:${kind}`;
   const own = { member, processes, othersMs: probeMs };
+  const opening = <T extends { close(): void }>(each: T): T => {
+    opened.push(each);
+    return each;
+  };
+  const slotsOf = (name: string, limit: number): LeasedSlots =>
+    new LeasedSlots(limit, link, { ...own, ...times, name: keyOf(name, 'slots') });
 
   const quotas = (name: string, rules: QuotaRules): SharedQuotas => {
     let made = quotasOf.get(name);
@@ -175,9 +189,11 @@ export function redisStore(
     },
     quotas,
     slots(name, limit) {
-      const slots = new LeasedSlots(limit, link, { ...own, ...times, name: keyOf(name, 'slots') });
-      opened.push(slots);
-      return slots;
+      return opening(slotsOf(name, limit));
+    },
+    concurrency(name, concurrencyOptions) {
+      const slots = slotsOf(name, concurrencyOptions.limit);
+      return opening(new SharedConcurrency(slots, concurrencyOptions, runtime));
     },
     close() {
       link.close();
