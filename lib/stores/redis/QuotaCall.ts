@@ -5,9 +5,8 @@ import type { CooldownOptions } from '../../limits/Cooldown.ts';
  * same: a size of 8 requests at 60 a minute is 8,000,000.
  */
 export interface BucketRule {
-  /** Names it among the buckets of its quota: `account.requests`. */
+  /** Names it among the buckets of its quota: `r:account` for requests of a layer, `t:account` for its tokens. */
   readonly key: string;
-  readonly unit: 'requests' | 'tokens';
   readonly perMinute: number;
   /** How long it takes to fill. */
   readonly sizeUs: number;
@@ -15,8 +14,16 @@ export interface BucketRule {
   readonly lagUs: number;
 }
 
+/** One way through a quota. */
+export interface RouteRule {
+  /** Names the pause that it shares with others. */
+  readonly cooldown: string;
+  /** Which of the call's buckets it takes from. */
+  readonly buckets: readonly number[];
+}
+
+/** What holds for all routes of a quota. */
 export interface SharedQuotaRules {
-  readonly buckets: readonly BucketRule[];
   readonly maxWaiting: number;
   readonly cooldown: { readonly [option in keyof CooldownOptions]-?: number };
   /** A turn taken up at most this late is charged to the time that was foreseen for it. */
@@ -33,13 +40,18 @@ export interface SharedQuotaRules {
   readonly keepMs: number;
 }
 
-/** Where a charge stands in a bucket, for undoing it: `[drained at, given back by then, charged in all]` of each one. */
+/**
+ * Where a charge stands in the buckets of its route, for undoing it: `[drained at, given back by then, charged in all]` of
+ * each one.
+ */
 export type Marks = readonly number[];
 
+/** What is asked about one route: of the call's routes that with the number in second place. */
 export type QuotaOp =
   /** Take this, or a place in line if that is at most `limitUs` long. Takes up to `spare` more of the kind where there is room. */
   | readonly [
       'enter',
+      route: number,
       id: string,
       requests: number,
       tokens: number,
@@ -48,25 +60,27 @@ export type QuotaOp =
       spareTokens: number,
     ]
   /** Is it the turn of this one? */
-  | readonly ['look', id: string]
-  | readonly ['leave', id: string]
+  | readonly ['look', route: number, id: string]
+  | readonly ['leave', route: number, id: string]
   /** Give back what was taken and will not be used. */
-  | readonly ['back', requests: number, tokens: number, ...marks: Marks]
+  | readonly ['back', route: number, requests: number, tokens: number, ...marks: Marks]
   /** What was taken turned out dearer. */
-  | readonly ['more', requests: number, tokens: number]
+  | readonly ['more', route: number, requests: number, tokens: number]
   /** It was sent only now: take it again. */
-  | readonly ['again', requests: number, tokens: number, ...marks: Marks]
-  /** What was left in bucket `bucket`, so long ago, after the charge with that sum; -1: of no charge, and now. */
-  | readonly ['report', bucket: number, remaining: number, agoUs: number, charged: number]
-  | readonly ['hint', waitMs: number]
-  | readonly ['rejected', agoMs: number]
-  | readonly ['answered', trial: number]
-  | readonly ['gaveUp', trial: number]
-  /**
-   * This process used a share of its own until now. Where nobody was heard of for `othersUs`, others may still do so for
-   * as long, and the buckets are empty until then; else they are charged what is left of what it used.
-   */
-  | readonly ['returned', othersUs: number, ...usedUs: readonly number[]];
+  | readonly ['again', route: number, requests: number, tokens: number, ...marks: Marks]
+  /** What was left in the route's bucket `bucket`, so long ago, after the charge with that sum; -1: of no charge, and now. */
+  | readonly ['report', route: number, bucket: number, remaining: number, agoUs: number, charged: number]
+  | readonly ['hint', route: number, waitMs: number]
+  | readonly ['rejected', route: number, agoMs: number]
+  | readonly ['answered', route: number, trial: number]
+  | readonly ['gaveUp', route: number, trial: number];
+
+/** An operation before it is known which routes the call will name. */
+export type RouteOp = QuotaOp extends infer Op
+  ? Op extends readonly [infer Name, number, ...infer Rest]
+    ? readonly [Name, ...Rest]
+    : never
+  : never;
 
 export interface QuotaCall {
   /** Counts among those that share the quota. */
@@ -79,6 +93,15 @@ export interface QuotaCall {
   readonly waits: 0 | 1;
   /** From [0, 1): all randomness of this call. */
   readonly random: number;
+  /** Each at most once. Their rates hold from now on. */
+  readonly buckets: readonly BucketRule[];
+  readonly routes: readonly RouteRule[];
+  /**
+   * `[others in us, used of each bucket in us ...]`, if this process used a share of its own until now, else empty. Where
+   * nobody was heard of for so long, others may still do so for as long, and all buckets are empty until then; else those
+   * of the call are charged what is left of what it used.
+   */
+  readonly alone: readonly number[];
   readonly ops: readonly QuotaOp[];
 }
 
@@ -103,12 +126,12 @@ export const REPLY = {
   paused: 6,
 } as const;
 
-/** `[which, processes, waiting, cooldown in ms, us until each bucket is full, reply to each op]` */
+/** `[which, processes, waiting, pause of each route in ms, us until each bucket is full, reply to each op]` */
 export type QuotaReply = readonly [
   known: number,
   processes: number,
   waiting: number,
-  cooldownMs: number,
+  pausedMs: readonly number[],
   drainUs: readonly number[],
   replies: readonly OpReply[],
 ];

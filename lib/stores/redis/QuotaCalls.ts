@@ -1,16 +1,20 @@
-import type { OpReply, QuotaOp, QuotaReply } from './QuotaCall.ts';
+import type { OpReply, QuotaReply, RouteOp } from './QuotaCall.ts';
+import type { RouteAsk } from './quotaCallOf.ts';
+import type { Decision } from './QuotaDecider.ts';
+import type { RoutePlan } from './QuotaLayers.ts';
 
 export interface CallsHost {
   /** Adds what is worth asking whenever something is asked. */
   beforeCall(): void;
-  decide(ops: readonly QuotaOp[]): QuotaReply | Promise<QuotaReply | undefined>;
-  heard(reply: QuotaReply): void;
+  /** Whether a call is worth making though nothing is asked. */
+  readonly dueAnyway: boolean;
+  decide(asks: readonly RouteAsk[]): Decision;
+  heard(decision: Decision, reply: QuotaReply): void;
   /** Nothing more is under way or was asked for. */
   afterCalls(): void;
 }
 
-interface Queued {
-  readonly op: QuotaOp;
+interface Queued extends RouteAsk {
   readonly hear: (reply: OpReply) => void;
   /** Whether it is still wanted when it is sent. */
   readonly wanted: () => boolean;
@@ -37,8 +41,8 @@ export class QuotaCalls {
   }
 
   /** It goes with the next call. */
-  add(op: QuotaOp, hear: Queued['hear'] = ignore, wanted: Queued['wanted'] = always): void {
-    this.#queued.push({ op, hear, wanted });
+  add(plan: RoutePlan, op: RouteOp, hear: Queued['hear'] = ignore, wanted: Queued['wanted'] = always): void {
+    this.#queued.push({ plan, op, hear, wanted });
   }
 
   send(): void {
@@ -63,25 +67,25 @@ export class QuotaCalls {
       this.#host.beforeCall();
       const sent = this.#queued.filter(({ wanted }) => wanted());
       this.#queued = [];
-      if (sent.length === 0) continue;
-      const reply = this.#host.decide(sent.map(({ op }) => op));
-      if (reply instanceof Promise) {
-        void reply.then((late) => {
+      if (sent.length === 0 && !this.#host.dueAnyway) continue;
+      const decision = this.#host.decide(sent);
+      if (decision.reply instanceof Promise) {
+        void decision.reply.then((late) => {
           if (epoch !== this.#epoch || late === undefined) return;
-          this.#hear(epoch, sent, late);
+          this.#hear(epoch, decision, sent, late);
           if (epoch === this.#epoch) this.#run();
         });
         return;
       }
-      this.#hear(epoch, sent, reply);
+      this.#hear(epoch, decision, sent, decision.reply);
       if (epoch !== this.#epoch) return;
     }
     this.#busy = false;
     this.#host.afterCalls();
   }
 
-  #hear(epoch: number, sent: readonly Queued[], reply: QuotaReply): void {
-    this.#host.heard(reply);
+  #hear(epoch: number, decision: Decision, sent: readonly Queued[], reply: QuotaReply): void {
+    this.#host.heard(decision, reply);
     sent.forEach(({ hear }, i) => {
       if (epoch === this.#epoch) hear(reply[5][i] ?? [0]);
     });

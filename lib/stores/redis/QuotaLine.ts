@@ -1,10 +1,7 @@
 import { Heap } from '../../core/Heap.ts';
 import type { QuotaWaiter } from './QuotaWaiter.ts';
 
-/** Most that are asked about in one call. */
-const MOST_LOOKS = 100;
-
-/** Those of this process who wait for a shared quota, in order, and those whose grant begins in a moment. */
+/** Those of this process who wait on one route of a shared quota, in order, and those whose grant begins in a moment. */
 export class QuotaLine {
   readonly #line = new Set<QuotaWaiter>();
   readonly #expiring = new Heap<QuotaWaiter>((a, b) => a.expiresAtMs < b.expiresAtMs);
@@ -50,16 +47,22 @@ export class QuotaLine {
     return waiter && waiter.expiresAtMs <= nowMs ? waiter : undefined;
   }
 
-  /** The first in any case, and those whose turn comes within `aheadMs`, or all. */
-  toLookAt(nowMs: number, aheadMs: number, all: boolean): QuotaWaiter[] {
+  /** The first in any case, and those whose turn comes within `aheadMs`, or all; at most so many. */
+  toLookAt(nowMs: number, aheadMs: number, all: boolean, most: number): QuotaWaiter[] {
     const looks: QuotaWaiter[] = [];
     for (const waiter of this.#line) {
       if (waiter.state !== 'waiting') continue;
       if (looks.length > 0 && !all && waiter.turnAtMs > nowMs + aheadMs) break;
       looks.push(waiter);
-      if (looks.length === MOST_LOOKS) break;
+      if (looks.length >= most) break;
     }
     return looks;
+  }
+
+  /** When it is the turn of the first one, as far as is known; `Infinity` if nobody waits. */
+  get turnAtMs(): number {
+    for (const waiter of this.#line) if (waiter.state === 'waiting') return waiter.turnAtMs;
+    return Infinity;
   }
 
   /** When there is something to ask about; `Infinity` if there is nothing. */

@@ -1,6 +1,7 @@
-import type { OpReply, QuotaOp } from './QuotaCall.ts';
+import type { OpReply, RouteOp } from './QuotaCall.ts';
 import type { QuotaCalls } from './QuotaCalls.ts';
 import type { QuotaDecider } from './QuotaDecider.ts';
+import type { RoutePlan } from './QuotaLayers.ts';
 import type { GrantDesk } from './SharedGrant.ts';
 import type { SpareSlice } from './SpareSlice.ts';
 
@@ -11,15 +12,13 @@ const LATER_MS = 20;
 export class QuotaTelling {
   readonly #calls: QuotaCalls;
   readonly #decider: QuotaDecider;
-  readonly #slice: SpareSlice;
   readonly #nowMs: () => number;
   readonly #watch: () => void;
   #laterAtMs = Infinity;
 
-  constructor(calls: QuotaCalls, decider: QuotaDecider, slice: SpareSlice, nowMs: () => number, watch: () => void) {
+  constructor(calls: QuotaCalls, decider: QuotaDecider, nowMs: () => number, watch: () => void) {
     this.#calls = calls;
     this.#decider = decider;
-    this.#slice = slice;
     this.#nowMs = nowMs;
     this.#watch = watch;
   }
@@ -35,37 +34,37 @@ export class QuotaTelling {
   }
 
   /** For the next call. */
-  tell(op: QuotaOp, hear?: (reply: OpReply) => void): void {
-    if (this.#decider.refusing === undefined) this.#calls.add(op, hear);
+  tell(plan: RoutePlan, op: RouteOp, hear?: (reply: OpReply) => void): void {
+    if (this.#decider.refusing === undefined) this.#calls.add(plan, op, hear);
   }
 
   /** It goes with the next call, and soon in any case. */
-  tellLater(op: QuotaOp): void {
-    this.tell(op);
+  tellLater(plan: RoutePlan, op: RouteOp): void {
+    this.tell(plan, op);
     this.#laterAtMs = Math.min(this.#laterAtMs, this.#nowMs() + LATER_MS);
     this.#watch();
   }
 
   /** Gives back what was taken ahead of need. */
-  endSlice(): void {
-    const back = this.#slice.end();
-    if (back) this.tellLater(back);
+  endSlice(slice: SpareSlice): void {
+    const back = slice.end();
+    if (back) this.tellLater(back.plan, back.op);
   }
 
   /** For grants of whoever decides now. */
-  grantDesk(): GrantDesk {
+  grantDesk(plan: RoutePlan, slice: SpareSlice): GrantDesk {
     const { way } = this.#decider;
     return {
       nowMs: this.#nowMs,
       tell: (op, soon, hear) => {
         // Who granted it is gone; only what the provider asks for still means something.
         if (this.#decider.way !== way && op[0] !== 'hint') return;
-        if (op[0] === 'hint' || op[0] === 'rejected') this.endSlice();
+        if (op[0] === 'hint' || op[0] === 'rejected') this.endSlice(slice);
         if (!soon) {
-          this.tellLater(op);
+          this.tellLater(plan, op);
           return;
         }
-        this.tell(op, hear);
+        this.tell(plan, op, hear);
         this.#calls.send();
       },
     };

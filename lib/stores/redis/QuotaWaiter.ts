@@ -1,14 +1,18 @@
 import type { Subscriber } from 'rxjs';
 import type { HeapNode } from '../../core/Heap.ts';
-import type { Grant, QuotaRequest } from '../../core/ports.ts';
+import type { QuotaRequest } from '../../core/ports.ts';
+import type { SharedQuotaGrant } from '../../limits/LimitStore.ts';
 import type { LayerCost } from '../../limits/QuotaLayer.ts';
+import type { RoutePlan } from './QuotaLayers.ts';
 import type { WaitBound } from './refusals.ts';
 
 /** Someone who waits for a shared quota. */
 export interface QuotaWaiter {
-  readonly subscriber: Subscriber<Grant>;
+  readonly subscriber: Subscriber<SharedQuotaGrant>;
   readonly request: QuotaRequest;
   readonly cost: LayerCost;
+  /** As it was when it was last asked about. */
+  plan: RoutePlan;
   readonly enqueuedAtMs: number;
   readonly bound: WaitBound;
   readonly expiresAtMs: number;
@@ -26,7 +30,7 @@ export interface QuotaWaiter {
 }
 
 export function newWaiter(
-  asks: Pick<QuotaWaiter, 'subscriber' | 'request' | 'cost' | 'bound'>,
+  asks: Pick<QuotaWaiter, 'subscriber' | 'request' | 'plan' | 'cost' | 'bound'>,
   nowMs: number,
 ): QuotaWaiter {
   return {

@@ -12,9 +12,10 @@ export class Script {
     this.#sha = createHash('sha1').update(text).digest('hex');
   }
 
-  /** The file of that name next to this one. */
-  static read(name: string): Script {
-    return new Script(readFileSync(new URL(`./${name}`, import.meta.url), 'utf8'));
+  /** The files of those names next to this one, joined. */
+  static read(...names: readonly string[]): Script {
+    const texts = names.map((name) => readFileSync(new URL(`./${name}`, import.meta.url), 'utf8'));
+    return new Script(texts.join('\n'));
   }
 
   /** Sends its hash; its text only where the server does not know it: after a restart or SCRIPT FLUSH, or at first. */

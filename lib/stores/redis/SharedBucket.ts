@@ -2,67 +2,99 @@ import type { BucketRule } from './QuotaCall.ts';
 
 const MINUTE_US = 60_000_000;
 
-/** What an amount costs in refill time, rounded up: never more than the quota. */
-export function costUs(rule: BucketRule, requests: number, tokens: number): number {
-  return Math.ceil(((rule.unit === 'requests' ? requests : tokens) * MINUTE_US) / rule.perMinute);
-}
-
 /**
- * A token bucket as one number: when all that was taken will have come back. `quota.lua` holds the same; change both.
+ * A token bucket as one number: when all that was taken will have come back. `quotaBuckets.lua` holds the same; change both.
  *
  * Invariant: in any span of `t` it lets through `size + max(0, t - lag)` of refill, or one cost above the size.
  */
 export class SharedBucket {
+  readonly layer: string;
+  readonly #unit: string;
+  #rule: BucketRule;
   /** When it is full again, as far as it was really taken from. */
   realUs: number;
-  /** The same once everyone in line has had their turn. */
-  plannedUs: number;
+  /** The same once everyone in line has had their turn, in the plan of that number. */
+  plannedUs = 0;
+  plan = 0;
+  /** Until then nobody passes those who wait for it, in that plan. */
+  heldUs = 0;
   /** All that was ever given back. */
-  backUs = 0;
+  #backUs = 0;
   /** All that was ever charged. */
-  chargedUs = 0;
+  #chargedUs = 0;
+  /** Charges below this sum were made at other rates. */
+  #baseUs = 0;
   /** The charge that the last report was about. */
-  reportedUs = -1;
+  #reportedUs = -1;
 
-  constructor(fullAtUs: number) {
+  constructor(rule: BucketRule, fullAtUs: number) {
+    this.layer = rule.key.slice(2);
+    this.#unit = rule.key.slice(0, 1);
+    this.#rule = rule;
     this.realUs = fullAtUs;
-    this.plannedUs = fullAtUs;
+  }
+
+  get sizeUs(): number {
+    return this.#rule.sizeUs;
+  }
+
+  get lagUs(): number {
+    return this.#rule.lagUs;
+  }
+
+  get marks(): readonly number[] {
+    return [this.realUs, this.#backUs, this.#chargedUs];
+  }
+
+  /** Takes other rates. The level stays, as far as it fits. Returns whether they are others. */
+  setRate(rule: BucketRule, nowUs: number): boolean {
+    const { perMinute, sizeUs } = this.#rule;
+    this.#rule = rule;
+    if (perMinute === rule.perMinute && sizeUs === rule.sizeUs) return false;
+    const levelUs = sizeUs - Math.max(0, this.realUs - nowUs);
+    this.realUs = nowUs + rule.sizeUs - Math.min(rule.sizeUs, Math.floor((levelUs * perMinute) / rule.perMinute));
+    // What was charged at other rates is not undone any more: it may have come back since.
+    this.#baseUs = ++this.#chargedUs;
+    this.plan = 0;
+    return true;
+  }
+
+  /** What an amount costs in refill time, rounded up: never more than the quota. */
+  costUs(requests: number, tokens: number): number {
+    return Math.ceil(((this.#unit === 'r' ? requests : tokens) * MINUTE_US) / this.#rule.perMinute);
   }
 
   /** How long before the bucket is full there is room: what is as large as the bucket less the lag waits until it is full. */
-  static slackUs(rule: BucketRule, cost: number): number {
-    const slack = rule.sizeUs - cost;
-    return slack >= rule.lagUs ? slack : 0;
+  slackUs(cost: number): number {
+    const slack = this.#rule.sizeUs - cost;
+    return slack >= this.#rule.lagUs ? slack : 0;
   }
 
-  charge(rule: BucketRule, atUs: number, cost: number): void {
+  charge(atUs: number, cost: number): void {
     if (cost === 0) return;
-    this.realUs = Math.max(this.realUs, atUs + rule.lagUs) + cost;
-    this.chargedUs += cost;
-  }
-
-  plan(rule: BucketRule, atUs: number, cost: number): void {
-    if (cost > 0) this.plannedUs = Math.max(this.plannedUs, atUs + rule.lagUs) + cost;
+    this.realUs = Math.max(this.realUs, atUs + this.#rule.lagUs) + cost;
+    this.#chargedUs += cost;
   }
 
   /**
    * Undoes a charge as far as it has not come back by itself. What was given back since counts as if it had been ahead of
    * it, and what was charged since as if it had been just now: too little may come back, never too much.
    */
-  giveBack(rule: BucketRule, nowUs: number, cost: number, drainedAtUs: number, backUs: number): void {
-    const left = drainedAtUs - (this.backUs - backUs) - nowUs - rule.lagUs;
+  giveBack(nowUs: number, cost: number, [drainedAtUs = 0, backUs = 0, chargedUs = 0]: readonly number[]): void {
+    if (chargedUs < this.#baseUs) return;
+    const left = drainedAtUs - (this.#backUs - backUs) - nowUs - this.#rule.lagUs;
     const given = Math.max(0, Math.min(cost, left));
     this.realUs -= given;
-    this.backUs += given;
+    this.#backUs += given;
   }
 
-  report(rule: BucketRule, nowUs: number, remaining: number, agoUs: number, chargedUs: number): void {
-    let levelUs = Math.floor((remaining * MINUTE_US) / rule.perMinute);
+  report(nowUs: number, remaining: number, agoUs: number, chargedUs: number): void {
+    let levelUs = Math.floor((remaining * MINUTE_US) / this.#rule.perMinute);
     if (chargedUs >= 0) {
-      if (chargedUs < this.reportedUs) return;
-      this.reportedUs = chargedUs;
-      levelUs += Math.max(0, agoUs - rule.lagUs) - (this.chargedUs - chargedUs);
+      if (chargedUs < this.#baseUs || chargedUs < this.#reportedUs) return;
+      this.#reportedUs = chargedUs;
+      levelUs += Math.max(0, agoUs - this.#rule.lagUs) - (this.#chargedUs - chargedUs);
     }
-    this.realUs = Math.max(this.realUs, nowUs + rule.sizeUs - levelUs);
+    this.realUs = Math.max(this.realUs, nowUs + this.#rule.sizeUs - levelUs);
   }
 }

@@ -1,20 +1,21 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import type { LimitReading, RateLimitHints, Usage } from '../../core/hints.ts';
 import type { Outcome } from '../../core/outcome.ts';
-import type { Grant, QuotaRequest } from '../../core/ports.ts';
+import type { QuotaRequest } from '../../core/ports.ts';
+import type { SharedQuotaGrant } from '../../limits/LimitStore.ts';
 import { remainingOf } from '../../limits/MinuteBucket.ts';
 import type { LayerCost } from '../../limits/QuotaLayer.ts';
 import { refundFor } from '../../limits/refunds.ts';
 import type { CheckedQuotaRules } from '../../limits/QuotaOptions.ts';
 import { REPLY } from './QuotaCall.ts';
-import type { Marks, OpReply, QuotaOp } from './QuotaCall.ts';
-import type { QuotaPlan } from './quotaRules.ts';
+import type { Marks, OpReply, RouteOp } from './QuotaCall.ts';
+import type { RoutePlan } from './QuotaLayers.ts';
 
 /** Whom a grant tells what becomes of it. */
 export interface GrantDesk {
   nowMs(): number;
   /** Tells whoever granted it. Not `soon`: whenever something else is told. */
-  tell(op: QuotaOp, soon: boolean, hear?: (reply: OpReply) => void): void;
+  tell(op: RouteOp, soon: boolean, hear?: (reply: OpReply) => void): void;
 }
 
 export interface Granted {
@@ -32,12 +33,12 @@ const LATE_MS = 20;
 const MINUTE_MS = 60_000;
 
 /** A reservation in a shared quota. The rules are those of limits/QuotaReservation. */
-export class SharedGrant implements Grant {
+export class SharedGrant implements SharedQuotaGrant {
   readonly waitedMs: number;
   readonly reservedTokens: number;
   readonly #granted: Granted;
   readonly #request: QuotaRequest;
-  readonly #plan: QuotaPlan;
+  readonly #plan: RoutePlan;
   readonly #desk: GrantDesk;
   readonly #grantedAtMs: number;
   #sentAtMs: number | undefined;
@@ -48,7 +49,7 @@ export class SharedGrant implements Grant {
   #usedTokens: number | undefined;
   #reason: ErrorCode = 'rate_limited';
 
-  constructor(granted: Granted, request: QuotaRequest, plan: QuotaPlan, desk: GrantDesk) {
+  constructor(granted: Granted, request: QuotaRequest, plan: RoutePlan, desk: GrantDesk) {
     this.waitedMs = granted.waitedMs;
     this.reservedTokens = granted.cost.tokens;
     this.#granted = granted;
@@ -136,7 +137,7 @@ export class SharedGrant implements Grant {
     else this.#tellAnswered();
   }
 
-  #pause(op: QuotaOp, reason: ErrorCode): void {
+  #pause(op: RouteOp, reason: ErrorCode): void {
     this.#desk.tell(op, true, ([kind, pausedMs = 0]) => {
       if (kind === REPLY.paused && pausedMs > 0) this.#request.onCooldown?.(pausedMs, reason);
     });
@@ -162,12 +163,12 @@ export class SharedGrant implements Grant {
 
 /** What a provider said was left, `agoMs` ago. Undefined where it says nothing of a minute. */
 export function reportOf(
-  plan: QuotaPlan,
+  plan: RoutePlan,
   unit: 'requests' | 'tokens',
   reading: LimitReading | undefined,
   agoMs: number,
   chargedUs: number,
-): QuotaOp | undefined {
+): RouteOp | undefined {
   const bucket = plan.reported[unit];
   if (bucket < 0 || !reading || !(reading.windowMs <= MINUTE_MS)) return undefined;
   const remaining = remainingOf(reading);

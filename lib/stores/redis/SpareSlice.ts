@@ -1,6 +1,8 @@
 import type { LayerCost } from '../../limits/QuotaLayer.ts';
 import type { Granted } from './SharedGrant.ts';
-import type { Marks, QuotaOp } from './QuotaCall.ts';
+import type { Marks } from './QuotaCall.ts';
+import type { RouteAsk } from './quotaCallOf.ts';
+import type { RoutePlan } from './QuotaLayers.ts';
 
 /** Below this many requests in one slice nothing is taken ahead. */
 const LEAST = 3;
@@ -15,6 +17,7 @@ export class SpareSlice {
   #left = 0;
   #tokensEach = 0;
   #marks: Marks = [];
+  #plan: RoutePlan | undefined;
   #endsAtMs = Infinity;
   /** Requests of late, each counting less the longer ago it came. */
   #recent = 0;
@@ -43,7 +46,8 @@ export class SpareSlice {
     return Math.min(MOST, Math.ceil(this.#recent));
   }
 
-  fill(nowMs: number, count: number, tokensEach: number, marks: Marks): void {
+  fill(nowMs: number, count: number, tokensEach: number, marks: Marks, plan: RoutePlan): void {
+    this.#plan = plan;
     this.#left = count;
     this.#tokensEach = tokensEach;
     this.#marks = marks;
@@ -51,17 +55,18 @@ export class SpareSlice {
   }
 
   /** Takes one request from it, if that fits. */
-  take(nowMs: number, cost: LayerCost): Omit<Granted, 'waitedMs'> | undefined {
-    if (this.#left === 0 || nowMs >= this.#endsAtMs) return undefined;
+  take(nowMs: number, cost: LayerCost, plan: RoutePlan): Omit<Granted, 'waitedMs'> | undefined {
+    if (this.#left === 0 || nowMs >= this.#endsAtMs || plan !== this.#plan) return undefined;
     if (cost.requests !== 1 || cost.tokens > this.#tokensEach) return undefined;
     this.#left--;
     return { cost, takenTokens: this.#tokensEach, marks: this.#marks, trial: 0 };
   }
 
   /** Ends it. Returns what gives back what is left. */
-  end(): QuotaOp | undefined {
+  end(): RouteAsk | undefined {
     const left = this.#left;
     this.#left = 0;
-    return left > 0 ? ['back', left, left * this.#tokensEach, ...this.#marks] : undefined;
+    if (left === 0 || this.#plan === undefined) return undefined;
+    return { plan: this.#plan, op: ['back', left, left * this.#tokensEach, ...this.#marks] };
   }
 }
