@@ -214,11 +214,15 @@ export interface AdmissionPort {
 /** A turn of a conversation. */
 export interface LanePlace {
   readonly waitedMs: number;
+  /** Where processes share the lane: higher for each turn of it that starts. What takes its writes can refuse older ones. */
+  readonly token?: number | undefined;
   /**
    * Calls `lose` if the place is lost before `release`: superseded by a newer turn, or its lease ran out. The turn must
    * end with that error.
    */
   onLost(lose: (error: SluiceError) => void): void;
+  /** Looks at the clock before something of the turn is passed on: if the lease has run out, `lose` is called at once. */
+  check?(): void;
   release(): void;
 }
 

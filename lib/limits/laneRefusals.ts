@@ -16,3 +16,8 @@ export function turnSuperseded(started: boolean): SluiceError {
   const message = 'a newer turn of the same conversation took over';
   return new SluiceError('superseded', message, started ? {} : { while: 'lane' });
 }
+
+export function turnLost(): SluiceError {
+  const message = 'the lease of the conversation ran out while the turn went on: another may have started';
+  return new SluiceError('lane_lost', message);
+}

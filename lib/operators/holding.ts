@@ -73,7 +73,8 @@ class Gate<T, H> {
       const run = new HeldRun(this.#hold, held);
       this.#run = run;
       const upward = this.#scope.with({ sink: run });
-      subscribeScoped(this.#source, this.#subscriber, upward, this.#below, this.#hooks(run, held));
+      const source = this.#hold.guard?.(held, this.#source) ?? this.#source;
+      subscribeScoped(source, this.#subscriber, upward, this.#below, this.#hooks(run, held));
     } catch (error) {
       // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
       this.#subscriber.error(error);

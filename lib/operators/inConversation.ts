@@ -1,4 +1,5 @@
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { tap } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
 import type { EventListener } from '../core/events.ts';
 import type { LanePlace, LanesPort } from '../core/ports.ts';
@@ -39,7 +40,8 @@ export const IN_CONVERSATION_DEFAULTS: { readonly supersede: boolean } = { super
  * - `queue_full`: as many turns wait in the conversation as may;
  * - `queue_timeout`: the turn did not start within `maxWaitMs`;
  * - `timeout_deadline`: the call's deadline came before its turn;
- * - `superseded`: a turn with `supersede` took over; it starts when the source of this one has been unsubscribed from.
+ * - `superseded`: a turn with `supersede` took over; it starts when the source of this one has been unsubscribed from;
+ * - `lane_lost`, where processes share the lanes: the lease ran out while the turn went on, so that another may have started.
  *
  * Unsubscribe: a waiting turn leaves the line; a running one unsubscribes from the source and lets the next start.
  *
@@ -85,8 +87,16 @@ export function inConversation<T>(
       }),
     waitedMs: (place) => place.waitedMs,
     onLost: (place, lose) => place.onLost(lose),
+    guard: checked,
     release: (place) => place.release(),
     // The next turn is often written from what the consumer learned at the end of this one.
     releaseFirst: false,
   });
+}
+
+/** A process that stood still finds out too late by its timers: what came meanwhile would be passed on before. */
+function checked<T>(place: LanePlace, source: Observable<T>): Observable<T> {
+  if (place.check === undefined) return source;
+  const check = (): void => place.check?.();
+  return source.pipe(tap({ next: check, error: check, complete: check }));
 }

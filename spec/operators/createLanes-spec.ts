@@ -7,6 +7,7 @@ import type { LanePlace, LaneRequest, LanesPort } from '../../lib/core/ports.ts'
 import { createLanes } from '../../lib/operators/createLanes.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { lanesPortContract } from '../contract/lanesPort.ts';
 
 interface Taken {
   place: LanePlace | undefined;
@@ -43,6 +44,15 @@ function acquire(lanes: LanesPort, conversation: string, request: Partial<LaneRe
 }
 
 describe('createLanes', () => {
+  lanesPortContract(() => {
+    const own = virtualRuntime();
+    return {
+      make: (options) => createLanes(options, own),
+      nowMs: () => own.clock.now(),
+      pass: (ms) => own.advanceAsync(ms),
+    };
+  });
+
   let runtime: VirtualRuntime;
   let lanes: LanesPort;
 

@@ -258,6 +258,49 @@ describe('inConversation', () => {
     expect(growth / 2 ** 20).to.be.below(2);
   });
 
+  describe('where a place can be lost without notice', () => {
+    let leased: boolean;
+    let released: number;
+    const lost = new SluiceError('lane_lost', 'lost');
+    const shared: LanesPort = {
+      acquire: () => {
+        let lose: (error: SluiceError) => void = () => {};
+        return of({
+          waitedMs: 0,
+          onLost: (tell: typeof lose) => void (lose = tell),
+          check: () => {
+            if (!leased) lose(lost);
+          },
+          release: () => void released++,
+        });
+      },
+      snapshot: () => ({ conversations: 0, waiting: 0 }),
+    };
+
+    beforeEach(() => {
+      leased = true;
+      released = 0;
+    });
+
+    for (const [what, end] of [
+      ['value', (source) => source.next('late')],
+      ['end', (source) => source.complete()],
+      ['failure', (source) => source.error(new Error('late'))],
+    ] as [string, (source: Subject<string>) => void][]) {
+      it(`passes on no ${what} after that`, () => {
+        const source = new Subject<string>();
+        const { seen } = record(source.pipe(inConversation<string>(shared, 'k', { runtime })));
+        source.next('in time');
+        leased = false;
+        end(source);
+
+        expect(seen).to.deep.equal(['in time', lost]);
+        expect(source.observed).to.be.false;
+        expect(released).to.equal(1);
+      });
+    }
+  });
+
   it('refuses a wrong argument when it is made', () => {
     expect(() => inConversation(lanes, '')).to.throw(SluiceError, 'conversation must be a string that is not empty');
     expect(() => inConversation(lanes, 'k', { maxWaitMs: NaN })).to.throw('maxWaitMs must be 0 or more, or Infinity');
