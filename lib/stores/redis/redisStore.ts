@@ -4,9 +4,16 @@ import { invalidOption } from '../../core/errors.ts';
 import type { QuotaPort } from '../../core/ports.ts';
 import { systemRuntime } from '../../core/runtime.ts';
 import type { Runtime } from '../../core/runtime.ts';
+import type { ConversationLanesOptions } from '../../limits/ConversationLanes.ts';
 import { layersOf } from '../../limits/layersOf.ts';
 import type { QuotaOptions } from '../../limits/layersOf.ts';
-import type { SharedQuotas as SharedQuotasPort, SharedSlots, StoreChange, StoreLoss } from '../../limits/LimitStore.ts';
+import type {
+  SharedLanes,
+  SharedQuotas as SharedQuotasPort,
+  SharedSlots,
+  StoreChange,
+  StoreLoss,
+} from '../../limits/LimitStore.ts';
 import type { QuotaRules } from '../../limits/QuotaOptions.ts';
 import { LeasedSlots } from './LeasedSlots.ts';
 import { scriptCallsOf } from './RedisClient.ts';
@@ -15,6 +22,7 @@ import { Script } from './Script.ts';
 import { SharedConcurrency } from './SharedConcurrency.ts';
 import type { SharedConcurrencyOptions, SharedConcurrencyPort } from './SharedConcurrency.ts';
 import { SharedQuotas } from './SharedQuotas.ts';
+import { SharedLanesDesk } from './SharedLanesDesk.ts';
 import { StoreLink } from './StoreLink.ts';
 
 export interface RedisStoreOptions {
@@ -28,13 +36,18 @@ export interface RedisStoreOptions {
    */
   readonly onStoreLoss?: StoreLoss | undefined;
   /**
+   * While the store is lost and `onStoreLoss` is `'share'`: turns of conversations `'wait'` for it within their bounds, so
+   * that none overlap; `'local'`: they go on in the order of this process. Default: `'wait'`.
+   */
+  readonly lanesOnStoreLoss?: 'wait' | 'local' | undefined;
+  /**
    * How many processes there are at most. With it a process that never reached the store can take its share too. Whole,
    * at least 1. Default: as many as the store last knew of.
    */
   readonly processes?: number | undefined;
   /** While the store is lost and wanted: longest time between two looks whether it is back. Above 0. Default: 500. */
   readonly probeMs?: number | undefined;
-  /** How long a process that was not heard of keeps its places in line. Above 0. Default: 3,000. */
+  /** How long a process that was not heard of keeps its places in line and what it holds. Above 0. Default: 3,000. */
   readonly leaseMs?: number | undefined;
   /** Turns that begin within this time are given out ahead, in one answer. Above 0. Default: 20. */
   readonly aheadMs?: number | undefined;
@@ -51,6 +64,7 @@ export const REDIS_STORE_DEFAULTS = {
   prefix: 'sluice',
   commandTimeoutMs: 250,
   onStoreLoss: 'share',
+  lanesOnStoreLoss: 'wait',
   probeMs: 500,
   leaseMs: 3000,
   aheadMs: 20,
@@ -88,6 +102,13 @@ export interface RedisStore {
    * @throws SluiceError `invalid_option` for a wrong option.
    */
   concurrency(name: string, options: SharedConcurrencyOptions): SharedConcurrencyPort;
+  /**
+   * Lanes of that name: in each conversation one turn runs at a time, of all processes that name them, in the order in
+   * which they came. `acquire` emits what that of `createLanes` does, and `limiter_unavailable` and `closed` as that of
+   * `quota`; who holds a place longer than its lease is sure hears `lane_lost`. Options given anew hold from then on.
+   * @throws SluiceError `invalid_option` for a wrong option.
+   */
+  lanes(name: string, options?: ConversationLanesOptions): SharedLanes;
   /** Ends those who wait with `closed`. The client stays open: it is yours. */
   close(): void;
 }
@@ -131,6 +152,7 @@ export function redisStore(
     prefix = REDIS_STORE_DEFAULTS.prefix,
     commandTimeoutMs = REDIS_STORE_DEFAULTS.commandTimeoutMs,
     onStoreLoss = REDIS_STORE_DEFAULTS.onStoreLoss,
+    lanesOnStoreLoss = REDIS_STORE_DEFAULTS.lanesOnStoreLoss,
     probeMs = REDIS_STORE_DEFAULTS.probeMs,
     leaseMs = REDIS_STORE_DEFAULTS.leaseMs,
     aheadMs = REDIS_STORE_DEFAULTS.aheadMs,
@@ -161,6 +183,8 @@ export function redisStore(
   const member = randomUUID();
   const script = Script.read('quotaBuckets.lua', 'quotaCooldowns.lua', 'quotaLine.lua', 'quota.lua');
   const quotasOf = new Map<string, SharedQuotas>();
+  const lanesOf = new Map<string, SharedLanesDesk>();
+  const onLoss = oneOf('lanesOnStoreLoss', lanesOnStoreLoss, ['wait', 'local']);
   const opened: { close(): void }[] = [];
   const keyOf = (name: string, kind: string): string => `${prefix}:{${keyPart('name', name)}}:${kind}`;
   const own = { member, processes, othersMs: probeMs };
@@ -194,6 +218,15 @@ export function redisStore(
     concurrency(name, concurrencyOptions) {
       const slots = slotsOf(name, concurrencyOptions.limit);
       return opening(new SharedConcurrency(slots, concurrencyOptions, runtime));
+    },
+    lanes(name, bounds = {}) {
+      let made = lanesOf.get(name);
+      if (made) made.reload(bounds);
+      else {
+        made = opening(new SharedLanesDesk(bounds, link, { ...times, member, onLoss, name: keyOf(name, 'lanes') }));
+        lanesOf.set(name, made);
+      }
+      return made;
     },
     close() {
       link.close();
