@@ -143,6 +143,19 @@ export default defineConfig(
     languageOptions: { globals: { process: 'readonly', console: 'readonly' } },
   },
   {
+    // What browsers run.
+    files: ['lib/http/live/page/*.js', 'examples/chat-page/*.js'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          ...['document', 'window', 'location', 'sessionStorage', 'EventSource', 'ResizeObserver', 'fetch'],
+          ...['matchMedia', 'getComputedStyle', 'requestAnimationFrame', 'performance', 'crypto'],
+          ...['setTimeout', 'clearTimeout', 'setInterval', 'AbortController', 'TextDecoder', 'URL'],
+        ].map((name) => [name, 'readonly']),
+      ),
+    },
+  },
+  {
     files: ['**/*.cjs'],
     languageOptions: {
       sourceType: 'commonjs',

@@ -40,7 +40,7 @@ if (tsc === undefined) {
     process.exit(1);
   }
   for (const file of globSync('**/*.d.ts', { cwd: fresh })) renameImports(join(fresh, file));
-  for (const file of globSync('**/*.{lua,html,css,cjs}', { cwd: join(root, 'lib') })) {
+  for (const file of globSync('**/*.{lua,html,css,svg,js,cjs}', { cwd: join(root, 'lib') })) {
     cpSync(join(root, 'lib', file), join(fresh, file));
   }
   // What installs the package does this too; `npx sluice` in a checkout runs the file as it stands.
