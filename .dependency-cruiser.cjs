@@ -18,8 +18,8 @@ const RULES = {
   },
   telemetry: { parts: ['core'], packages: ['rxjs', '@opentelemetry/[^/]+'], node: ['events', 'http', 'net'] },
   http: {
-    parts: ['core', 'wire', 'operators', 'client', 'policy', 'telemetry'],
-    packages: ['rxjs'],
+    parts: ['core', 'wire', 'sources', 'operators', 'client', 'policy', 'telemetry'],
+    packages: ['rxjs', 'undici'],
     types: ['openai'],
     node: true,
   },

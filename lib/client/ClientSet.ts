@@ -38,10 +38,10 @@ export class ClientSet {
     return source;
   }
 
-  /** Where a client sends its requests; `undefined` for a transport. */
+  /** Where a client sends its requests, as far as it says. */
   server(name: string): ServerAddress | undefined {
     const sdk = this.#sdks.get(name);
-    return sdk && serverOf(sdk);
+    return sdk === undefined ? this.#sources.get(name)?.server : serverOf(sdk);
   }
 
   /** @throws SluiceError `invalid_request` where the client is a transport. */

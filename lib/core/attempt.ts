@@ -59,4 +59,8 @@ export type WireEvent =
  *
  * It tells the scope (`CallScope`) when the request leaves and when nothing of it runs any more.
  */
-export type AttemptSource = (attempt: Attempt) => Observable<WireEvent>;
+export interface AttemptSource {
+  (attempt: Attempt): Observable<WireEvent>;
+  /** Where it sends to, where it says so: events and spans name it. */
+  readonly server?: ServerAddress | undefined;
+}

@@ -14,6 +14,9 @@ import { readBody } from './readBody.ts';
 import { routeOf } from './routes.ts';
 import type { Route } from './routes.ts';
 
+/** Connections that wait to be accepted. Node's own 511 lets a burst of a thousand clients wait for seconds. */
+const BACKLOG = 4_096;
+
 /** A fake provider that listens. */
 export interface Emulator {
   /** `http://127.0.0.1:<port>`. */
@@ -142,7 +145,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen({ port, host, backlog: BACKLOG }, resolve);
   });
   const address = server.address() as AddressInfo;
   const shownHost = address.family === 'IPv6' ? `[${address.address}]` : address.address;

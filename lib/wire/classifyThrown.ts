@@ -18,7 +18,7 @@ export interface ThrownContext {
 }
 
 const CONNECTION_CODES =
-  /^(?:E(?:CONN(?:RESET|REFUSED|ABORTED)|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|AI_FAIL|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|NETRESET|PROTO|ADDRNOTAVAIL|MFILE)|UND_ERR_(?:SOCKET|CONNECT_TIMEOUT|CLOSED|DESTROYED|RES_CONTENT_LENGTH_MISMATCH|INFO)|ERR_(?:STREAM_PREMATURE_CLOSE|SOCKET_CLOSED|HTTP2_[A-Z_]+|SSL_[A-Z_]+|NETWORK)|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/;
+  /^(?:E(?:CONN(?:RESET|REFUSED|ABORTED)|TIMEDOUT|PIPE|NOTFOUND|AI_AGAIN|AI_FAIL|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|NETRESET|PROTO|ADDRNOTAVAIL|MFILE)|UND_ERR_(?:SOCKET|CONNECT_TIMEOUT|CLOSED|DESTROYED|RES_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW|INFO)|HPE_[A-Z_]+|ERR_(?:STREAM_PREMATURE_CLOSE|SOCKET_CLOSED|HTTP2_[A-Z_]+|SSL_[A-Z_]+|NETWORK)|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/;
 const CERTIFICATE_CODES =
   /^(?:CERT_[A-Z_]+|(?:DEPTH_ZERO_)?SELF_SIGNED_CERT[A-Z_]*|UNABLE_TO_[A-Z_]+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 const CONNECTION_WORDS =
@@ -56,6 +56,7 @@ export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceE
       return made('connection', `the server's certificate was refused: ${code}`, { retryable: false });
     }
     if (CONNECTION_CODES.test(code)) return made('connection', `the connection failed: ${code}`);
+    if (nameOf(link) === 'HTTPParserError') return made('connection', 'the connection failed: no HTTP came');
   }
   // That the connection failed is also what an SDK says of a transport that told more, or that has a fault of its own.
   const inBand = links.map((link) => inBandError(link, context)).find((error) => error && error.code !== 'connection');

@@ -4,6 +4,9 @@ import type { Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { OpenAI } from 'openai';
 import type { Observable } from 'rxjs';
+import { httpSource } from '../../lib/http/transport/httpSource.ts';
+import type { HttpSource } from '../../lib/http/transport/httpSource.ts';
+import { attemptStream } from '../../lib/sources/attemptStream.ts';
 import { chat } from '../../lib/sources/chat.ts';
 import { complete } from '../../lib/sources/complete.ts';
 import { respond } from '../../lib/sources/respond.ts';
@@ -61,17 +64,30 @@ const answer = fc.record({
 describe('sources, fuzzed over HTTP', () => {
   let server: ByteServer;
   let client: OpenAI;
+  let pooled: HttpSource;
   before(async () => {
     server = await byteServer();
     client = new OpenAI({ baseURL: server.baseURL, apiKey: 'none', maxRetries: 0 });
+    pooled = httpSource({ baseURL: server.baseURL });
   });
-  after(() => server.close());
+  after(async () => {
+    await pooled.close();
+    await server.close();
+  });
 
   type Options = NonNullable<Parameters<typeof chat>[2]>;
   const sources: Record<string, (options: Options) => Observable<unknown>> = {
     chat: (options) => chat(client, { model: 'm', messages }, options),
     respond: (options) => respond(client, { model: 'm', input: 'hi' }, options),
     complete: (options) => complete(client, { model: 'm', messages }, options),
+    'chat by httpSource': (options) => {
+      const call = { api: 'chat', request: { model: 'm', messages }, stream: true } as const;
+      return attemptStream(pooled, call, options);
+    },
+    'complete by httpSource': (options) => {
+      const call = { api: 'chat', request: { model: 'm', messages }, stream: false } as const;
+      return attemptStream(pooled, call, options);
+    },
   };
 
   for (const [name, source] of Object.entries(sources)) {
@@ -121,8 +137,11 @@ describe('sources, fuzzed over HTTP', () => {
       'an error': { first: `${FAILED}{"error":"`, part: 'x'.repeat(PART), code: 'server_error' },
     };
 
-    for (const [name, { first, part, code }] of Object.entries(floods)) {
-      it(`keeps a bounded part of ${name}, and closes the connection`, async () => {
+    const ways = ['chat', 'chat by httpSource'].flatMap((way) =>
+      Object.entries(floods).map(([name, flood]) => ({ way, name, ...flood })),
+    );
+    for (const { way, name, first, part, code } of ways) {
+      it(`keeps a bounded part of ${name}, and closes the connection: ${way}`, async () => {
         let sent = 0;
         let closed: Promise<unknown> = Promise.resolve();
         server.serve(async (socket: Socket) => {
@@ -139,7 +158,7 @@ describe('sources, fuzzed over HTTP', () => {
         const limits = code === 'timeout' ? { timeouts } : {};
         const settings = { ...limits, maxEventBytes: 256 * 1024, maxHeldBytes: 256 * 1024, maxHeldChunks: 100_000 };
         const before = process.memoryUsage().rss;
-        const seen = record(sources['chat']!(settings));
+        const seen = record(sources[way]!(settings));
         await seen.end;
         await closed;
         expect(seen.error.code).to.equal(code);

@@ -125,6 +125,19 @@ describe('classifyThrown', () => {
     expect(classifyThrown(new APIConnectionError({ cause: refusal }), HEADERS)).to.equal(refusal);
   });
 
+  it('takes what is no HTTP for a failed connection', () => {
+    const unnamed = Object.assign(new Error('Response does not match the HTTP/1.1 protocol'), {
+      name: 'HTTPParserError',
+    });
+    for (const thrown of [
+      unnamed,
+      coded('Invalid character in chunk size', 'HPE_INVALID_CHUNK_SIZE'),
+      coded('Headers Overflow Error', 'UND_ERR_HEADERS_OVERFLOW'),
+    ]) {
+      expect(classifyThrown(thrown, HEADERS).code).to.equal('connection');
+    }
+  });
+
   it('tells timeouts by where they struck', () => {
     const rows: readonly (readonly [unknown, ErrorCode])[] = [
       [new APIConnectionTimeoutError(), 'timeout'],
