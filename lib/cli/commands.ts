@@ -17,6 +17,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'run a fake provider with quotas, latency and faults',
     load: async () => (await import('./emulate.ts')).emulate,
   },
+  serve: {
+    summary: 'run an OpenAI-compatible gateway under a policy',
+    load: async () => (await import('./serve.ts')).serve,
+  },
   check: {
     summary: 'say what a policy does, or what is wrong with it',
     load: async () => (await import('./check.ts')).check,

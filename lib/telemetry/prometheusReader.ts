@@ -1,6 +1,7 @@
 import type { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { invalidOption } from '../core/errors.ts';
 import { loadPeer } from './loadPeer.ts';
@@ -14,6 +15,8 @@ export interface PrometheusReader {
   readonly exporter: PrometheusExporter;
   /** Where to read. */
   readonly url: string;
+  /** The same for a server of somebody else's. */
+  readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   close(): void;
 }
 
@@ -38,8 +41,10 @@ export async function prometheusReader({ host, port }: PrometheusAddress): Promi
   const name = '@opentelemetry/exporter-prometheus';
   const module = await loadPeer(name, () => import('@opentelemetry/exporter-prometheus'));
   const exporter = new module.PrometheusExporter({ preventServerStart: true });
+  const listener = (request: IncomingMessage, response: ServerResponse): void =>
+    exporter.getMetricsRequestHandler(request, response);
   const server = createServer((request, response) => {
-    if (request.url?.split('?')[0] === '/metrics') exporter.getMetricsRequestHandler(request, response);
+    if (request.url?.split('?')[0] === '/metrics') listener(request, response);
     else response.writeHead(404).end();
   });
   server.listen(port, host).unref();
@@ -48,6 +53,7 @@ export async function prometheusReader({ host, port }: PrometheusAddress): Promi
   const { address, family, port: taken } = server.address() as AddressInfo;
   return {
     exporter,
+    listener,
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}/metrics`,
     close() {
       server.close();

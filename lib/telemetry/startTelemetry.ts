@@ -1,5 +1,6 @@
 import * as api from '@opentelemetry/api';
 import type { NodeSDK } from '@opentelemetry/sdk-node';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { nonEmpty, oneOf, positive } from '../core/checks.ts';
 import { SluiceError } from '../core/errors.ts';
 import { startTimer, systemRuntime } from '../core/runtime.ts';
@@ -13,6 +14,8 @@ import type { StartTelemetryOptions } from './StartTelemetryOptions.ts';
 export interface Telemetry {
   /** Where Prometheus reads, such as `http://127.0.0.1:9464/metrics`. `undefined` where metrics go elsewhere, or nowhere. */
   readonly metricsUrl: string | undefined;
+  /** Answers a request of Prometheus in a server of your own. `undefined` as above. */
+  readonly metricsListener: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
   /**
    * Sends what has not been sent, stops, and lets go of OpenTelemetry's globals. Never rejects: what could not be sent
    * is told to OpenTelemetry's own log (`OTEL_LOG_LEVEL`). A second call returns the promise of the first.
@@ -100,7 +103,7 @@ export async function startTelemetry(options: StartTelemetryOptions): Promise<Te
     return (ended ??= end(sdk, flushTimeoutMs).then(() => reader?.close()));
   };
   const stopListening = onShutdown(shutdownOn, shutdown);
-  return { metricsUrl: reader?.url, shutdown };
+  return { metricsUrl: reader?.url, metricsListener: reader?.listener, shutdown };
 }
 
 async function end(sdk: NodeSDK, timeoutMs: number): Promise<void> {

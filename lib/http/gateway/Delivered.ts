@@ -2,7 +2,7 @@ import { isFields } from '../../wire/errorBody.ts';
 import { restOfChunk } from './chatPieces.ts';
 import { noteIds, restOfEvent, withIds } from './responsePieces.ts';
 import type { ResponseIds } from './responsePieces.ts';
-import type { RestOf } from './Resumption.ts';
+import type { RestOf } from './RestOf.ts';
 
 /** What a client has got of an answer so far: every text of it, by its place. */
 export class Delivered {

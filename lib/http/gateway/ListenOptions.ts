@@ -40,11 +40,16 @@ export function listenOptions(options: ListenOptions, running: object | undefine
   if (running !== undefined) throw invalidOption('listen', 'called once', 'again');
   const { port, host, maxHeaderBytes, headersMs, keepAliveMs, maxConnections } = options;
   return {
-    port: wholeNumber('port', port ?? LISTEN_DEFAULTS.port, 0),
+    port: portOf(port ?? LISTEN_DEFAULTS.port),
     host: nonEmpty('host', host ?? LISTEN_DEFAULTS.host),
     maxHeaderBytes: wholeNumber('maxHeaderBytes', maxHeaderBytes ?? LISTEN_DEFAULTS.maxHeaderBytes),
     headersMs: positive('headersMs', headersMs ?? LISTEN_DEFAULTS.headersMs),
     keepAliveMs: positive('keepAliveMs', keepAliveMs ?? LISTEN_DEFAULTS.keepAliveMs),
     maxConnections: wholeNumber('maxConnections', maxConnections ?? LISTEN_DEFAULTS.maxConnections),
   };
+}
+
+function portOf(port: number): number {
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw invalidOption('port', 'a whole number from 0 to 65535', port);
 }

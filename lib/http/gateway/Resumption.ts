@@ -1,9 +1,6 @@
 import { restOf } from './Delivered.ts';
 import type { Delivered } from './Delivered.ts';
 
-/** What is new of `text` at `place`, where it follows what has been said there. A `whole` is said in one piece. */
-export type RestOf = (place: string, text: string, kind: 'text' | 'whole') => string;
-
 /**
  * Reads an answer that was started over against what was delivered of the one before. What was is passed over, in whatever
  * pieces it comes; what is new is held back until all of it has come again.

@@ -1,5 +1,5 @@
 import { isFields } from '../../wire/errorBody.ts';
-import type { RestOf } from './Resumption.ts';
+import type { RestOf } from './RestOf.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ export function restOfChunk(chunk: unknown, restOf: RestOf): unknown {
 }
 
 function restOfChoice(choice: Fields, restOf: RestOf): Fields | undefined {
-  const at = indexOf(choice);
+  const at = String(indexOf(choice));
   const { delta, finish_reason: reason } = choice;
   const rest = isFields(delta) ? restOfDelta(delta, at, restOf) : {};
   const ends = typeof reason === 'string' && restOf(`${at} end`, reason, 'whole') !== '';

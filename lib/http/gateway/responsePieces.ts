@@ -1,5 +1,5 @@
 import { isFields } from '../../wire/errorBody.ts';
-import type { RestOf } from './Resumption.ts';
+import type { RestOf } from './RestOf.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

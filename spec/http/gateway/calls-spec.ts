@@ -79,7 +79,7 @@ describe('createGateway, calls', () => {
     expect(data.choices[0]?.finish_reason).to.equal('stop');
     expect(response.headers.get('x-sluice-attempts')).to.equal('1');
     expect(response.headers.get('x-sluice-model')).to.equal('m');
-    expect(data._request_id).to.be.a('string');
+    expect(response.headers.get('x-request-id')).to.be.a('string');
   });
 
   it('streams and answers responses', async () => {
