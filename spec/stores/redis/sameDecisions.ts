@@ -63,7 +63,7 @@ export function sameDecisions<Step extends { readonly afterUs: number }, Reply e
         atUs += each.afterUs;
         const { args, expected } = twin.next(each, atUs);
         // A machine may hand out what it goes on changing.
-        return { args: [...args, String(atUs)], expected: [...expected] };
+        return { args: [...args, String(atUs)], expected: structuredClone(expected) };
       });
       const replies = await Promise.all(calls.map(({ args }) => client.evalSha(sha, { keys: own, arguments: args })));
       replies.forEach((reply, i) =>

@@ -66,7 +66,7 @@ class Callers {
 }
 
 describeWithRedis('slots.lua', () => {
-  sameDecisions(step, {
+  sameDecisions<Step, readonly [number, number, number, number, number]>(step, {
     script: 'slots.lua',
     keys: ['state', 'holders', 'leases', 'members'],
     begin: () => {
@@ -83,9 +83,9 @@ describeWithRedis('slots.lua', () => {
       };
     },
     met: (replies) => {
-      expect(replies.filter((reply) => reply[2]! > 0).length, 'given').to.be.above(replies.length / 20);
-      expect(replies.filter((reply) => reply[2]! < 0).length, 'forgotten').to.be.above(replies.length / 100);
-      expect(replies.filter((reply) => reply[3]! >= 0).length, 'pressed').to.be.above(replies.length / 20);
+      expect(replies.filter((reply) => reply[2] > 0).length, 'given').to.be.above(replies.length / 20);
+      expect(replies.filter((reply) => reply[2] < 0).length, 'forgotten').to.be.above(replies.length / 100);
+      expect(replies.filter((reply) => reply[3] >= 0).length, 'pressed').to.be.above(replies.length / 20);
       expect(replies.filter((reply) => reply[4] === 1).length, 'owed').to.be.above(replies.length / 20);
     },
   });
