@@ -61,6 +61,8 @@ export interface Grant {
    * what it took comes back before.
    */
   dispatched(sentFollows?: boolean): void;
+  /** Gives back so many of its tokens, before it is dispatched: it goes to one that needs fewer. */
+  shrink?(tokens: number): void;
   /** It has been handed to the network only now: it will arrive that much later. */
   sent?(): void;
   /** The head of an answer is here: after a cooldown, others follow the first one once it has been answered. */

@@ -1,5 +1,4 @@
-import type { Observable } from 'rxjs';
-import type { BreakerPort, Grant, LanesPort, QuotaPort, QuotaRequest } from '../core/ports.ts';
+import type { BreakerPort, Grant, LanesPort, QuotaPort } from '../core/ports.ts';
 import type { CircuitBreakerOptions } from './breakerRules.ts';
 import type { ConversationLanesOptions } from './ConversationLanes.ts';
 import type { LayerOptions } from './QuotaLayer.ts';
@@ -56,14 +55,12 @@ export interface SharedQuotas {
   reload(rules: QuotaRules): void;
 }
 
-export interface SharedRoute extends QuotaPort {
-  acquire(request: QuotaRequest): Observable<SharedQuotaGrant>;
+export interface SharedQuotaGrant extends Grant {
+  shrink(tokens: number): void;
 }
 
-export interface SharedQuotaGrant extends Grant {
-  /** Gives back so many of its tokens, before it is dispatched: whoever gets it needs fewer. */
-  shrink?(tokens: number): void;
-}
+/** Its grants are {@link SharedQuotaGrant}s, or what they take beyond the need of who gets them stays taken. */
+export type SharedRoute = QuotaPort;
 
 export interface SharedLanes extends LanesPort {
   /** Takes other bounds, for turns to come. */

@@ -1,12 +1,12 @@
 import { oneOf } from '../core/checks.ts';
 import type { SluiceFact } from '../core/events.ts';
-import type { AdmissionPort, AdmissionSnapshot, DeploymentSnapshot } from '../core/ports.ts';
+import type { AdmissionPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { Admission } from '../limits/Admission.ts';
 import type { AdmissionOptions } from '../limits/AdmissionOptions.ts';
-import type { AdmissionTarget } from '../limits/AdmissionTarget.ts';
 import { AdmissionDesk } from './AdmissionDesk.ts';
+import { admissionSnapshot } from './admissionSnapshot.ts';
 
 export interface CreateAdmissionOptions extends AdmissionOptions {
   /** Hears `breaker.changed` and `limit.changed`, after the change. What it throws is ignored. */
@@ -82,7 +82,7 @@ export function createAdmission(
     get remembered() {
       return machine.tenants.size;
     },
-    snapshot: () => snapshotOf(machine, runtime.clock.now()),
+    snapshot: () => admissionSnapshot(machine, runtime.clock.now()),
     reload(next) {
       machine.reload(next);
       desk.serve();
@@ -94,36 +94,5 @@ export function createAdmission(
       targets[names.indexOf(deployment)]?.exhausted(runtime.clock.now() + forMs);
       desk.serve();
     },
-  };
-}
-
-function snapshotOf(machine: Admission, nowMs: number): AdmissionSnapshot {
-  const models = [...machine.pools].map(([model, { waiting, targets }]) => {
-    return [model, { waiting, deployments: targets.map((target) => deploymentOf(target, nowMs)) }] as const;
-  });
-  const priorities = machine.rules.levels.map(
-    ({ name }, i) => [name, { inFlight: machine.levels.inFlight[i] ?? 0 }] as const,
-  );
-  return {
-    inFlight: machine.inFlight,
-    waiting: machine.waiting,
-    models: Object.fromEntries(models),
-    tenants: machine.tenants.snapshot(),
-    priorities: Object.fromEntries(priorities),
-  };
-}
-
-function deploymentOf(target: AdmissionTarget, nowMs: number): DeploymentSnapshot {
-  const { name, client, model, inFlight, limit, breaker, cooldown } = target;
-  return {
-    name,
-    client,
-    model,
-    inFlight,
-    limit,
-    cooldownMs: cooldown.certainMs(nowMs),
-    unavailableMs: target.unavailableMs(nowMs),
-    breaker: breaker.snapshot(),
-    layers: target.snapshotLayers(nowMs),
   };
 }
