@@ -35,7 +35,6 @@ const MINUTE_MS = 60_000;
 /** A reservation in a shared quota. The rules are those of limits/QuotaReservation. */
 export class SharedGrant implements SharedQuotaGrant {
   readonly waitedMs: number;
-  readonly reservedTokens: number;
   readonly #granted: Granted;
   readonly #request: QuotaRequest;
   readonly #plan: RoutePlan;
@@ -47,16 +46,31 @@ export class SharedGrant implements SharedQuotaGrant {
   #hinted = false;
   #released = false;
   #usedTokens: number | undefined;
+  #reservedTokens: number;
+  #takenTokens: number;
   #reason: ErrorCode = 'rate_limited';
 
   constructor(granted: Granted, request: QuotaRequest, plan: RoutePlan, desk: GrantDesk) {
     this.waitedMs = granted.waitedMs;
-    this.reservedTokens = granted.cost.tokens;
+    this.#reservedTokens = granted.cost.tokens;
+    this.#takenTokens = granted.takenTokens;
     this.#granted = granted;
     this.#request = request;
     this.#plan = plan;
     this.#desk = desk;
     this.#grantedAtMs = desk.nowMs();
+  }
+
+  get reservedTokens(): number {
+    return this.#reservedTokens;
+  }
+
+  shrink(tokens: number): void {
+    const fewer = Math.min(tokens, this.#reservedTokens);
+    if (this.#released || this.#sentAtMs !== undefined || !(fewer > 0)) return;
+    this.#reservedTokens -= fewer;
+    this.#takenTokens -= fewer;
+    this.#desk.tell(['back', 0, fewer, ...this.#granted.marks], false);
   }
 
   dispatched(): void {
@@ -69,7 +83,7 @@ export class SharedGrant implements SharedQuotaGrant {
     this.#sentAtMs = this.#desk.nowMs();
     if (lateMs <= LATE_MS) return;
     const { cost, marks } = this.#granted;
-    this.#desk.tell(['again', cost.requests, cost.tokens, ...marks], true);
+    this.#desk.tell(['again', cost.requests, this.#reservedTokens, ...marks], true);
   }
 
   responded(status: number): void {
@@ -98,19 +112,19 @@ export class SharedGrant implements SharedQuotaGrant {
   release(outcome: Outcome): void {
     if (this.#released) return;
     this.#released = true;
-    const { cost, takenTokens, marks } = this.#granted;
+    const { cost, marks } = this.#granted;
     const refund = refundFor(outcome, this.#answered, this.#rules.refundOn);
     const tokens = this.#settledTokens();
     const requests = refund === 'all' || refund === 'requests' ? cost.requests : 0;
-    const back = refund === 'all' || refund === 'tokens' ? Math.min(tokens, cost.tokens) : 0;
-    const lessTokens = takenTokens - tokens + back;
+    const back = refund === 'all' || refund === 'tokens' ? Math.min(tokens, this.#reservedTokens) : 0;
+    const lessTokens = this.#takenTokens - tokens + back;
     if (requests > 0 || lessTokens > 0) this.#desk.tell(['back', requests, Math.max(0, lessTokens), ...marks], false);
     if (lessTokens < 0) this.#desk.tell(['more', 0, -lessTokens], true);
     this.#endPause(outcome);
     this.#request.onSettled?.({
-      reservedTokens: cost.tokens,
+      reservedTokens: this.#reservedTokens,
       usedTokens: this.#usedTokens,
-      refundedTokens: Math.max(0, cost.tokens - tokens) + back,
+      refundedTokens: Math.max(0, this.#reservedTokens - tokens) + back,
     });
   }
 
@@ -120,7 +134,7 @@ export class SharedGrant implements SharedQuotaGrant {
 
   /** Tokens that it is charged in the end, refunds aside. */
   #settledTokens(): number {
-    const { tokens } = this.#granted.cost;
+    const tokens = this.#reservedTokens;
     if (this.#usedTokens === undefined) return tokens;
     return this.#rules.settle === 'reserved' ? Math.max(this.#usedTokens, tokens) : this.#usedTokens;
   }

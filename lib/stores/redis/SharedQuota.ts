@@ -53,8 +53,8 @@ export class SharedQuota {
     this.#forget(nowUs);
     const buckets = this.#bucketsOf(nowUs, call);
     const routes = call.routes.map((route) => this.#routeOf(route, call, buckets));
-    const replies = call.ops.map((op) => this.#run(nowUs, call.process, routes[op[1]] as Route, op));
     this.#plan(nowUs);
+    const replies = call.ops.map((op) => this.#run(nowUs, call.process, routes[op[1]] as Route, op));
     this.#heardUs = nowUs;
     return [
       this.#known,

@@ -186,9 +186,9 @@ for i, rule in ipairs(call.routes) do
   routes[i] = route
 end
 
+plan_line()
 local replies = {}
 for i, op in ipairs(call.ops) do replies[i] = run[op[1]](routes[op[2] + 1], unpack(op, 3)) end
-plan_line()
 
 s.heard = now
 local words = {}

@@ -46,7 +46,10 @@ const ask = ({ quota, routes }: Made, nowUs: number, ops: readonly QuotaOp[], pr
     waits,
     random: 0,
     buckets,
-    routes: routes.map((route, i) => ({ cooldown: `${i}`, buckets: route.map((rule) => buckets.indexOf(rule)) })),
+    routes: routes.map((route, i) => ({
+      cooldown: `${i}`,
+      buckets: route.map(({ key }) => buckets.findIndex((rule) => rule.key === key)),
+    })),
     alone: [],
     ops,
   });
@@ -205,5 +208,164 @@ describe('SharedQuota', () => {
       ),
       { numRuns: 300 },
     );
+  });
+
+  describe('on routes that share a layer', () => {
+    const account = bucketOf('r:account', 3000, 50);
+    const a = bucketOf('r:a', 60, 1);
+    const b = bucketOf('r:b', 3000, 50);
+
+    it('does not hold up one for those who wait for the room of another', () => {
+      const made = quotaOf([account, a], [account, b]);
+      const many = Array.from({ length: 500 }, (_, i) => enter(`p/a${i}`));
+      call(made, 0, many);
+      const replies = call(
+        made,
+        1000,
+        Array.from({ length: 20 }, (_, i) => enter(`p/b${i}`, 1, 0, 1)),
+      );
+
+      expect(replies.map(([kind]) => kind)).to.deep.equal(Array(20).fill(REPLY.granted));
+    });
+
+    it('gives what is shared in the order in which they came', () => {
+      const made = quotaOf([bucketOf('r:account', 60, 1), b], [bucketOf('r:account', 60, 1)]);
+      call(made, 0, [enter('p/0')]);
+      const turns = call(
+        made,
+        0,
+        [1, 0, 1, 0].map((route, i) => enter(`p/${i + 1}`, 1, 0, route)),
+      ).map(([, us = 0]) => us);
+
+      expect(turns).to.deep.equal([1, 2, 3, 4].map((second) => second * 1_030_000));
+    });
+
+    it('gives one its turn as soon as its own room allows, though others want all that is shared', () => {
+      const shared = bucketOf('r:account', 600, 5);
+      const made = quotaOf([shared, bucketOf('r:a', 300, 5)], [shared]);
+      const waiting = new Map<string, number>();
+      const granted = [0, 0];
+      let id = 0;
+      for (let nowUs = 0; nowUs < 60_000_000; nowUs += 20_000) {
+        // Route 0 wants as much as it may have, route 1 more than all there is.
+        const asked: QuotaOp[] = [];
+        for (const route of nowUs % 200_000 === 0 ? [0, 1, 1, 1] : []) {
+          waiting.set(`p/${id}`, route);
+          asked.push(enter(`p/${id++}`, 1, 0, route));
+        }
+        const looks = [...waiting].slice(0, 40).map(([each, route]): QuotaOp => ['look', route, each]);
+        const ops = [...looks.filter(([, , each]) => !asked.some((one) => one[2] === each)), ...asked];
+        call(made, nowUs, ops).forEach(([kind], i) => {
+          const op = ops[i]!;
+          if (kind !== REPLY.granted) return;
+          granted[op[1]]!++;
+          waiting.delete(op[2] as string);
+        });
+      }
+
+      expect(granted[0]! + granted[1]!).to.be.within(595, 606);
+      // Who came first: a quarter of those who came.
+      expect(granted[0]).to.be.within(135, 165);
+    });
+
+    it('never grants more of any bucket than it holds, in any stretch of time', () => {
+      const rate = (perMinute: number, burst: number) => ({ perMinute, burst });
+      const of = { account: rate(1200, 12), a: rate(600, 5), b: rate(900, 3) };
+      const shared = bucketOf('r:account', of.account.perMinute, of.account.burst);
+      fc.assert(
+        fc.property(
+          fc.array(fc.tuple(fc.nat(300_000), fc.nat(9), fc.nat(20), fc.boolean()), { minLength: 1, maxLength: 80 }),
+          (steps) => {
+            const made = quotaOf(
+              [shared, bucketOf('r:a', of.a.perMinute, of.a.burst)],
+              [shared, bucketOf('r:b', of.b.perMinute, of.b.burst)],
+            );
+            const granted: { readonly atUs: number; readonly route: number }[] = [];
+            const waiting: { readonly id: string; readonly route: number }[] = [];
+            let nowUs = 0;
+            steps.forEach(([afterUs, kind, pick, onB], i) => {
+              nowUs += afterUs;
+              const known = waiting[pick % Math.max(1, waiting.length)];
+              const at = kind < 6 || !known ? { id: `p/${i}`, route: onB ? 1 : 0 } : known;
+              const op: QuotaOp = at === known ? ['look', at.route, at.id] : enter(at.id, 1, 0, at.route);
+              const [reply] = call(made, nowUs, [op]);
+              if (reply?.[0] === REPLY.wait && at !== known) waiting.push(at);
+              if (reply?.[0] === REPLY.granted) {
+                granted.push({ atUs: nowUs + (reply[1] ?? 0), route: at.route });
+                if (at === known) waiting.splice(waiting.indexOf(known), 1);
+              }
+            });
+            for (const [which, { perMinute, burst }] of Object.entries(of)) {
+              const inBucket = granted.filter(
+                ({ route }) => which === 'account' || which === (route === 0 ? 'a' : 'b'),
+              );
+              let lowest = Infinity;
+              inBucket
+                .map(({ atUs }) => (perMinute * atUs) / MINUTE_US)
+                .sort((x, y) => x - y)
+                .forEach((refilled, i) => {
+                  lowest = Math.min(lowest, i - refilled);
+                  expect(i + 1 - refilled - lowest, which).to.be.at.most(
+                    burst + (perMinute * 20_000) / MINUTE_US + 1e-9,
+                  );
+                });
+            }
+          },
+        ),
+        { numRuns: 200 },
+      );
+    });
+  });
+
+  describe('when its rates change', () => {
+    const drainOf = (made: Made, nowUs: number): number => ask(made, nowUs, [], '', 0)[4][0] ?? 0;
+    const withRates = ({ quota }: Made, perMinute: number, burst: number): Made => ({
+      quota,
+      routes: [[bucketOf('r:account', perMinute, burst)]],
+    });
+
+    it('keeps what there is, and refills nothing', () => {
+      const made = oneOf(600, 10);
+      call(made, 0, [enter('p/0', 7)]);
+      const faster = withRates(made, 1200, 30);
+
+      // Two of ten are there, the margin aside; 28 of 30 are missing then, at twenty a second.
+      expect(drainOf(faster, 0)).to.equal(28 * 50_000);
+      expect(drainOf(withRates(made, 600, 10), 100_000)).to.be.at.least(500_000);
+    });
+
+    it('holds no more than its new burst', () => {
+      const made = oneOf(600, 100);
+      call(made, 0, [enter('p/0', 10)]);
+      const smaller = withRates(made, 600, 20);
+
+      expect(drainOf(smaller, 0)).to.equal(0);
+      expect(
+        call(
+          smaller,
+          0,
+          Array.from({ length: 30 }, (_, i) => enter(`p/s${i}`)),
+        ).filter(([kind]) => kind === 1),
+      ).to.have.length.within(18, 20);
+    });
+
+    it('plans the turns of those who wait anew', () => {
+      const made = oneOf(60, 1);
+      call(made, 0, [enter('p/0'), enter('p/1'), enter('p/2')]);
+      const faster = withRates(made, 600, 1);
+      call(faster, 10_000, []);
+
+      expect(call(faster, 20_000, [['look', 0, 'p/2']])[0]?.[1]).to.be.below(1_300_000);
+    });
+
+    it('gives nothing back that was charged at other rates', () => {
+      const made = oneOf(60, 10);
+      const [, , , , ...marks] = call(made, 0, [enter('p/0', 10)])[0] ?? [];
+      const faster = withRates(made, 600, 10);
+      const before = drainOf(faster, 5_000_000);
+      call(faster, 5_000_000, [['back', 0, 10, 0, ...marks]]);
+
+      expect(drainOf(faster, 5_000_000)).to.equal(before);
+    });
   });
 });

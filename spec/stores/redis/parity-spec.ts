@@ -210,4 +210,38 @@ describeWithRedis('quota.lua', () => {
     expect(granted).to.be.above(SEQUENCES);
     expect(waited).to.be.above(SEQUENCES / 4);
   });
+
+  it('forgets buckets and pauses that nobody has used for long, and none that is in use', async () => {
+    const keys = ['state', 'line', 'entries', 'members', 'leases'].map((name) => `{tidy}:${name}`);
+    let nowUs = 1_790_000_000_000_000;
+    const use = async (tenant: string): Promise<void> => {
+      const buckets: BucketRule[] = ['r:account', `r:${tenant}`].map((key) => ({
+        key,
+        perMinute: 60,
+        sizeUs: 30_000_000,
+        lagUs: 0,
+      }));
+      const call: QuotaCall = {
+        member: 'p',
+        process: 'p',
+        known: 0,
+        waits: 0,
+        random: 0,
+        buckets,
+        routes: [{ cooldown: tenant, buckets: [0, 1] }],
+        alone: [],
+        ops: [['more', 0, 1, 0]],
+      };
+      await client.evalSha(sha, { keys, arguments: [JSON.stringify(rules), JSON.stringify(call), String(nowUs)] });
+    };
+    for (let i = 0; i < 100; i++) await use(`early ${i}`);
+    expect((await client.hKeys(keys[0]!)).filter((key) => key.startsWith('r:early'))).to.have.length(100);
+
+    nowUs += 20 * 60_000_000;
+    for (let i = 0; i < 200; i++) await use(`late ${i}`);
+    const kept = await client.hKeys(keys[0]!);
+    expect(kept.filter((key) => key.startsWith('r:late'))).to.have.length(200);
+    expect(kept.filter((key) => key.startsWith('r:early'))).to.have.length.below(60);
+    expect(kept).to.include('r:account');
+  });
 });

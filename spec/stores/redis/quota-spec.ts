@@ -5,6 +5,7 @@ import { systemRuntime } from '../../../lib/core/runtime.ts';
 import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
 import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
 import { quotaPortContract } from '../../contract/quotaPort.ts';
+import { quotaRoutesContract } from '../../contract/quotaRoutes.ts';
 import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
 import type { RedisServer } from '../../helpers/redisServer.ts';
 
@@ -31,11 +32,25 @@ describeWithRedis('redisStore, as a quota', () => {
     let store: RedisStore;
     beforeEach(() => void (store = makeStore()));
     afterEach(() => store.close());
-    quotaPortContract(() => ({
-      make: (options) => store.quota(`q${made++}`, options),
+    const time = {
       nowMs: () => systemRuntime.clock.now(),
-      pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    }));
+      pass: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+    };
+    quotaPortContract(() => ({ ...time, make: (options) => store.quota(`q${made++}`, options) }));
+    describe('of several routes,', () => {
+      quotaRoutesContract(() => ({
+        ...time,
+        make: ({ account = {}, models = {}, tenants = {}, ...rules }) => {
+          const quotas = store.quotas(`q${made++}`, rules);
+          return (model, tenant) =>
+            quotas.route([
+              { ...account, name: 'account' },
+              { ...(models[model] ?? models['default']), name: `model:${model}` },
+              ...(tenant ? [{ ...(tenants[tenant] ?? tenants['default']), name: `tenant:${tenant}` }] : []),
+            ]);
+        },
+      }));
+    });
   };
 
   describe('with a client of redis', () => contract(() => redisStore(client, { commandTimeoutMs: 5000 })));

@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import { createClient } from 'redis';
+import type { RedisClientType } from 'redis';
+import { SUCCESS } from '../../../lib/core/outcome.ts';
+import type { QuotaPort, QuotaRequest } from '../../../lib/core/ports.ts';
+import type { SharedQuotaGrant, SharedQuotas, SharedRoute } from '../../../lib/limits/LimitStore.ts';
+import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
+import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
+import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
+import type { RedisServer } from '../../helpers/redisServer.ts';
+
+const acquire = (quota: QuotaPort, request: Partial<QuotaRequest> = {}): Promise<SharedQuotaGrant> =>
+  new Promise((resolve, reject) => {
+    quota
+      .acquire({ cost: { requests: 1, tokens: 0, explicit: true }, ...request })
+      .subscribe({ next: resolve, error: reject });
+  });
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const levelOf = (quota: QuotaPort, layer = 0): number => quota.snapshot().layers[layer]?.requests?.level ?? NaN;
+
+describeWithRedis('redisStore, as quotas of several routes', () => {
+  let server: RedisServer;
+  let client: RedisClientType;
+  const stores: RedisStore[] = [];
+
+  before(async () => {
+    server = await startRedisServer();
+    client = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
+    await client.connect();
+  });
+
+  beforeEach(() => client.flushAll());
+  afterEach(() => {
+    for (const store of stores.splice(0)) store.close();
+  });
+
+  after(async () => {
+    client.destroy();
+    await server.close();
+  });
+
+  const open = (): RedisStore => {
+    const store = redisStore(client, { commandTimeoutMs: 5000 });
+    stores.push(store);
+    return store;
+  };
+  const quotasOf = (): SharedQuotas => open().quotas('q', { maxWaitMs: Infinity });
+  const account = { name: 'account', requestsPerMinute: 6, burstRequests: 10 };
+  const model = (name: string) => ({ name: `model:${name}`, requestsPerMinute: 600, burstRequests: 10 });
+
+  it('shares layers between routes of all processes, and the same list of names is the same route', async () => {
+    const [mine, others] = [quotasOf(), quotasOf()];
+    const route = mine.route([account, model('a')]);
+    for (let i = 0; i < 3; i++) await acquire(others.route([account, model('b')]));
+    await acquire(route);
+
+    expect(levelOf(route)).to.be.within(5.9, 6.5);
+    expect(levelOf(route, 1)).to.be.within(7.5, 10);
+    expect(mine.route([account, model('a')])).to.equal(route);
+    expect(mine.route([account])).to.not.equal(route);
+  });
+
+  it('begins a layer full that comes later, and empty where the quota was lost in between', async () => {
+    const quotas = quotasOf();
+    const early = quotas.route([account]);
+    await acquire(early);
+    const late = quotas.route([account, { name: 'tenant:new', requestsPerMinute: 6, burstRequests: 5 }]);
+    await acquire(late);
+    expect(levelOf(late, 1)).to.be.within(3.9, 4.5);
+
+    await client.flushAll();
+    quotas.route([account]).observe({
+      retryAfterMs: undefined,
+      retryAfterSource: undefined,
+      shouldRetry: undefined,
+      requests: { limit: 6, remaining: 6, resetMs: undefined, windowMs: 60_000 },
+      tokens: undefined,
+      slowDown: false,
+    });
+    await pause(100);
+    const lost = quotas.route([{ name: 'tenant:newer', requestsPerMinute: 600, burstRequests: 5 }]);
+    await acquire(lost);
+    expect(levelOf(lost)).to.be.below(1.5);
+  });
+
+  it('takes rates that are given anew, for those who wait too, and refills nothing', async () => {
+    const quotas = quotasOf();
+    const route = quotas.route([{ ...account, burstRequests: 2 }]);
+    await acquire(route);
+    await acquire(route);
+    let granted = 0;
+    const waiting = [0, 1, 2].map(() => acquire(route).then(() => granted++));
+    await pause(100);
+    expect(granted).to.equal(0);
+
+    // Another route that names the layer: it is the same bucket.
+    quotas.route([{ ...account, requestsPerMinute: 600, burstRequests: 2 }, model('a')]);
+    const beganMs = performance.now();
+    await Promise.all(waiting);
+    expect(performance.now() - beganMs).to.be.within(100, 2500);
+    expect(route.snapshot().layers[0]?.requests).to.include({ perMinute: 600 });
+  });
+
+  it('takes other rules', async () => {
+    const quotas = quotasOf();
+    const route = quotas.route([{ ...account, burstRequests: 1 }]);
+    await acquire(route);
+    quotas.reload({ maxWaiting: 0 });
+    const error = await acquire(route).catch((caught: unknown) => caught);
+
+    expect(error).to.include({ code: 'queue_full', limit: 0 });
+    expect(() => quotas.reload({ maxWaiting: -1 })).to.throw('maxWaiting');
+    expect(() => quotas.route([{ name: 'account', requestsPerMinute: NaN }])).to.throw('account.requestsPerMinute');
+    expect(() => quotas.route([account], { reportsTo: 'model' })).to.throw('reportsTo');
+    expect(() => quotas.route([{ name: '' }])).to.throw('layer.name');
+  });
+
+  it('settles a route by its own rules', async () => {
+    const quotas = quotasOf();
+    const layers = [{ name: 'account', tokensPerMinute: 600 }];
+    const usedOf = async (route: SharedRoute): Promise<number> => {
+      const grant = await acquire(route, { cost: { requests: 1, tokens: 100, explicit: true } });
+      grant.dispatched();
+      grant.settle({
+        inputTokens: 10,
+        outputTokens: 0,
+        totalTokens: 10,
+        cachedInputTokens: undefined,
+        reasoningTokens: undefined,
+      });
+      grant.release(SUCCESS);
+      await pause(60);
+      return 600 - (route.snapshot().layers[0]?.tokens?.level ?? 0);
+    };
+
+    expect(await usedOf(quotas.route(layers, { settle: 'usage' }))).to.be.within(5, 20);
+    expect(await usedOf(quotas.route(layers, { settle: 'reserved' }))).to.be.above(90);
+  });
+
+  it('gives tokens back that whoever was granted them does not need, before they are sent', async () => {
+    const route = quotasOf().route([{ name: 'account', tokensPerMinute: 600 }]);
+    const grant = await acquire(route, { cost: { requests: 1, tokens: 100, explicit: true } });
+    grant.shrink?.(70);
+    await pause(60);
+
+    expect(grant.reservedTokens).to.equal(30);
+    expect(route.snapshot().layers[0]?.tokens?.level).to.be.within(565, 575);
+    grant.dispatched();
+    grant.shrink?.(30);
+    expect(grant.reservedTokens).to.equal(30);
+  });
+});
