@@ -15,6 +15,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * several; what came before it is kept. Anything else that is not understood is ignored.
  */
 export class AnswerAssembler {
+  readonly #makeChoice: (index: number) => ChoiceBuilder;
   #choices: ChoiceBuilder[] = [];
   #rawUsage: unknown;
   #usage: Usage | undefined;
@@ -23,6 +24,11 @@ export class AnswerAssembler {
   #serviceTier: string | undefined;
   #systemFingerprint: string | undefined;
   #restarts = 0;
+
+  /** `makeChoice` is for those who want to hear of each piece. */
+  constructor(makeChoice: (index: number) => ChoiceBuilder = (index) => new ChoiceBuilder(index)) {
+    this.#makeChoice = makeChoice;
+  }
 
   /** @returns Whether the chunk held content. */
   addChat(chunk: unknown): boolean {
@@ -147,7 +153,7 @@ export class AnswerAssembler {
     if (at === -1) at = this.#choices.length;
     const found = this.#choices[at];
     if (found?.index === index) return found;
-    const made = new ChoiceBuilder(index);
+    const made = this.#makeChoice(index);
     this.#choices.splice(at, 0, made);
     return made;
   }
