@@ -4,17 +4,21 @@ import type { Runtime } from '../core/runtime.ts';
 import { admitTo } from '../operators/admit.ts';
 import { createAdmission } from '../operators/createAdmission.ts';
 import type { LocalAdmission } from '../operators/createAdmission.ts';
+import { createSharedAdmission } from '../operators/shared/createSharedAdmission.ts';
+import type { SharedAdmission } from '../operators/shared/createSharedAdmission.ts';
+import type { LimitStore } from '../limits/LimitStore.ts';
 import type { Policy } from '../policy/Policy.ts';
 import type { Target } from './CallPlan.ts';
 
 /** Lets attempts go: what stands between a retry and the source. */
 export class Admissions {
   readonly #runtime: Runtime;
-  readonly #admission: LocalAdmission;
+  readonly #admission: LocalAdmission | SharedAdmission;
 
-  constructor(policy: Policy, runtime: Runtime) {
+  /** `store`: shared with other processes. */
+  constructor(policy: Policy, store: LimitStore | undefined, runtime: Runtime) {
     this.#runtime = runtime;
-    this.#admission = createAdmission(policy, runtime);
+    this.#admission = store ? createSharedAdmission(policy, store, runtime) : createAdmission(policy, runtime);
   }
 
   /** One attempt at `model`, which `ask` sends to the deployment that was chosen. */
@@ -29,5 +33,10 @@ export class Admissions {
 
   snapshot(): AdmissionSnapshot {
     return this.#admission.snapshot();
+  }
+
+  /** Gives back what a store has lent. */
+  close(): void {
+    if ('close' in this.#admission) this.#admission.close();
   }
 }

@@ -4,9 +4,8 @@ import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { RetryBudget } from '../limits/RetryBudget.ts';
 import { LeastTimes } from '../limits/LeastTimes.ts';
-import { SpendLedger } from '../limits/SpendLedger.ts';
+import type { LimitStore, SharedLanes } from '../limits/LimitStore.ts';
 import { createLanes } from '../operators/createLanes.ts';
-import type { LocalLanes } from '../operators/createLanes.ts';
 import { parsePolicy } from '../policy/parsePolicy.ts';
 import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
@@ -16,6 +15,7 @@ import { ClientSet } from './ClientSet.ts';
 import { EventHub } from './EventHub.ts';
 import { RunningCalls } from './RunningCalls.ts';
 import type { Clients, SluiceOptions } from './SluiceOptions.ts';
+import { Spend } from './Spend.ts';
 
 /** Models that a retry budget is kept of. What is forgotten starts over with an empty window. */
 const MAX_BUDGETS = 1_000;
@@ -27,13 +27,15 @@ export class Engine {
   readonly clients: ClientSet;
   readonly hub: EventHub;
   readonly calls: RunningCalls;
-  readonly lanes: LocalLanes;
+  readonly lanes: SharedLanes;
   readonly admissions: Admissions;
-  readonly spend: SpendLedger;
+  readonly spend: Spend;
   /** From the sending of an attempt to its first value, by model and kind of call. */
   readonly leastTimes: LeastTimes;
   readonly #budgets = new Map<string, RetryBudget>();
   readonly #warned = new Set<string>();
+  readonly #store: LimitStore | undefined;
+  readonly #deaf: (() => void) | undefined;
   #policy: Policy;
 
   /** @throws SluiceError `invalid_option`, `invalid_policy` */
@@ -42,17 +44,25 @@ export class Engine {
       const value: unknown = options[name];
       if (value !== undefined && typeof value !== 'function') throw invalidOption(name, 'a function', value);
     }
+    const { store } = options;
+    if (store !== undefined && typeof store?.quotas !== 'function') {
+      throw invalidOption('store', 'a store, such as redisStore of sluice/redis makes', store);
+    }
     this.options = options;
+    this.#store = store;
     this.runtime = options.runtime ?? systemRuntime;
     this.clients = new ClientSet(clients, this.runtime);
     this.#policy = this.#parsed(policy);
-    this.spend = new SpendLedger(this.runtime.clock);
+    this.spend = new Spend(this.runtime.clock, store?.spend('spend'));
     this.leastTimes = new LeastTimes({}, this.runtime.clock);
     this.hub = new EventHub(options.telemetry);
     this.calls = new RunningCalls(this.runtime);
     const { maxWaiting, maxWaitMs } = this.#policy.conversations;
-    this.lanes = createLanes({ maxWaiting, maxWaitMs }, this.runtime);
-    this.admissions = new Admissions(this.#policy, this.runtime);
+    const lanes = { maxWaiting, maxWaitMs };
+    this.lanes = store?.lanes('conversations', lanes) ?? createLanes(lanes, this.runtime);
+    this.admissions = new Admissions(this.#policy, store, this.runtime);
+    this.#setLoss();
+    this.#deaf = store?.onChange((change) => this.hub.onStoreChange(change));
   }
 
   get policy(): Policy {
@@ -64,6 +74,7 @@ export class Engine {
     const next = this.#parsed(policy);
     // Before those that wait may go by it.
     this.#policy = next;
+    this.#setLoss();
     this.lanes.reload(next.conversations);
     for (const budget of this.#budgets.values()) budget.reload(next.retryBudget);
     this.admissions.reload(next);
@@ -90,6 +101,14 @@ export class Engine {
     throw new SluiceError('spend_capped', message, { while: 'entry', limit: cap, requested: spent, retryAfterMs });
   }
 
+  /** Gives back what a store has lent, and hears nothing of it any more. */
+  close(): void {
+    this.admissions.close();
+    this.spend.close();
+    this.#deaf?.();
+    this.hub.close();
+  }
+
   warnOnce(message: string): void {
     if (this.#warned.has(message)) return;
     this.#warned.add(message);
@@ -98,6 +117,12 @@ export class Engine {
     } catch {
       // A warning must not end a call.
     }
+  }
+
+  /** What the policy says goes before the store's own rule. */
+  #setLoss(): void {
+    const { onLoss } = this.#policy.store;
+    if (onLoss !== undefined) this.#store?.setLoss(onLoss);
   }
 
   #parsed(policy: Policy | PolicyInput): Policy {

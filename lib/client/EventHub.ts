@@ -2,6 +2,7 @@ import { Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallObserver, CallStart, ObservedCall } from '../core/CallObserver.ts';
 import type { SluiceEvent } from '../core/events.ts';
+import type { StoreChange } from '../limits/LimitStore.ts';
 
 /** Tells what happens to those who observe the client. None of them can break a call. */
 export class EventHub {
@@ -22,6 +23,12 @@ export class EventHub {
     }
     this.#events.next(event);
   };
+
+  /** It belongs to no call. */
+  onStoreChange({ type, reason, atMs }: StoreChange): void {
+    const nobody = { callId: '', attempt: 0, model: undefined, tenant: undefined, conversation: undefined, atMs };
+    this.onEvent({ type: 'store.changed', to: type === 'store.lost' ? 'lost' : 'returned', reason, ...nobody });
+  }
 
   /** `call` is made only if somebody listens. */
   onCall(call: () => CallStart): ObservedCall | undefined {

@@ -4,6 +4,7 @@ import type { AttemptSource } from '../core/attempt.ts';
 import type { CallObserver } from '../core/CallObserver.ts';
 import type { SluiceError } from '../core/errors.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { LimitStore } from '../limits/LimitStore.ts';
 import type { CostOption } from '../operators/throttleByBucket.ts';
 import type { ClassifyFailure } from '../sources/AttemptOptions.ts';
 
@@ -49,6 +50,11 @@ export interface SluiceOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Hears what is probably a mistake, each kind once. Default: nobody. */
   readonly warn?: ((message: string) => void) | undefined;
+  /**
+   * Shares the limits of the policy with other processes: quotas, breakers, ceilings, conversations and daily spend. See
+   * `redisStore` of `sluice/redis`. Default: memory, so that each process has them to itself.
+   */
+  readonly store?: LimitStore | undefined;
   /** Default: real time. */
   readonly runtime?: Runtime | undefined;
 }

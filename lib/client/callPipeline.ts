@@ -1,5 +1,6 @@
-import { defer, identity, of, throwError } from 'rxjs';
+import { concat, defer, identity, of, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { currentScope } from '../core/currentScope.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { Restart } from '../core/restart.ts';
 import { degradeTo } from '../operators/degradeTo.ts';
@@ -9,8 +10,10 @@ import { inConversation } from '../operators/inConversation.ts';
 import { withAssistantPrefix } from '../operators/withAssistantPrefix.ts';
 import { withDeadline } from '../operators/withDeadline.ts';
 import { withSignal } from '../operators/withSignal.ts';
+import { scoped } from '../operators/scoped.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
 import type { Policy } from '../policy/Policy.ts';
+import { spendCap } from '../policy/spendCap.ts';
 import { askModel } from './askModel.ts';
 import type { CallPlan } from './CallPlan.ts';
 import { cannedReply } from './cannedReply.ts';
@@ -38,10 +41,16 @@ export function callPipeline<T>(engine: Engine, plan: CallPlan<T>): Observable<T
       withDeadline(options.deadlineMs ?? policy.deadlineMs, { totalMs: policy.totalMs, runtime }),
       withSignal(options.signal, { runtime }),
     );
-    const checked$ = defer(() => {
-      checkPriority(policy, options.priority);
+    const affordable$ = defer(() => {
       engine.checkSpend(options.tenant);
       return call$;
+    });
+    const checked$ = defer(() => {
+      checkPriority(policy, options.priority);
+      const unheard$ = engine.spend.unheard(options.tenant, spendCap(policy, options.tenant));
+      if (unheard$ === undefined) return affordable$;
+      const scope = currentScope();
+      return concat(unheard$, scoped(affordable$, scope, scope));
     });
     return runCall(engine, plan, checked$);
   });

@@ -122,7 +122,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
     }),
     close: async ({ drainMs = SLUICE_DEFAULTS.drainMs } = {}) => {
       await engine.calls.close(zeroOrInfinity('drainMs', drainMs));
-      engine.hub.close();
+      engine.close();
     },
   };
   return keepEngine(sluice, engine);

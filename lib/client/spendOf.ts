@@ -8,7 +8,7 @@ export function spendOf({ spend, policy }: Engine): SluiceSpend {
   const capUsed: Record<string, number> = {};
   for (const [tenant, { cost }] of Object.entries(spent.tenants)) {
     const cap = spendCap(policy, tenant);
-    if (cap < Infinity) capUsed[tenant] = cap > 0 ? cost / cap : 1;
+    if (cap < Infinity) capUsed[tenant] = cap > 0 ? spend.spentBy(tenant, cost) / cap : 1;
   }
   return { ...spent, capUsed };
 }

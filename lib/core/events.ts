@@ -69,6 +69,13 @@ export type SluiceFact =
   | { readonly type: 'cooldown'; readonly waitMs: number; readonly reason: ErrorCode }
   | { readonly type: 'fallback'; readonly from: string | undefined; readonly to: string; readonly code: ErrorCode }
   | { readonly type: 'restart'; readonly code: ErrorCode }
+  /** The shared store is lost, or back. Of no call: its id is empty. */
+  | {
+      readonly type: 'store.changed';
+      readonly to: 'lost' | 'returned';
+      /** Why it was lost: `TIMEOUT`, or a code of the connection or the server. */
+      readonly reason: string | undefined;
+    }
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly retryAfterMs: number | undefined }
   | {
       readonly type: 'settled';

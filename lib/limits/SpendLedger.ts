@@ -71,10 +71,16 @@ export class SpendLedger {
     return part.cost;
   }
 
-  /** Whether the tenant has spent what it may today. `cap`: `Infinity` for none. */
-  refusal(tenant: string | undefined, cap: number): SpendRefusal | undefined {
+  /** Days since the epoch, of the day that is counted. */
+  get day(): number {
     this.#turn();
-    const spent = this.#tenants.costOf(tenant ?? '');
+    return this.#day;
+  }
+
+  /** Whether the tenant has spent what it may today. `cap`: `Infinity` for none; `others`: what it has spent elsewhere. */
+  refusal(tenant: string | undefined, cap: number, others = 0): SpendRefusal | undefined {
+    this.#turn();
+    const spent = this.#tenants.costOf(tenant ?? '') + others;
     if (spent < cap) return undefined;
     return { cap, spent, retryAfterMs: Math.max(0, (this.#day + 1) * DAY_MS - this.#clock.wallNow()) };
   }

@@ -178,7 +178,8 @@ export interface SpendPolicy {
 }
 
 export interface StorePolicy {
-  readonly onLoss: 'share' | 'refuse';
+  /** Where it is not given, the store's own rule holds. */
+  readonly onLoss?: 'share' | 'refuse' | undefined;
   readonly url?: string | undefined;
 }
 

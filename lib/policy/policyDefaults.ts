@@ -20,7 +20,6 @@ export const POLICY_DEFAULTS: {
   readonly priority: { readonly maxInFlight: number };
   readonly conversationHeader: string | null;
   readonly perTenantPerDay: number;
-  readonly onLoss: 'share' | 'refuse';
   readonly captureContent: boolean;
 } = {
   deadlineMs: 60_000,
@@ -39,6 +38,5 @@ export const POLICY_DEFAULTS: {
   priority: { maxInFlight: Infinity },
   conversationHeader: null,
   perTenantPerDay: Infinity,
-  onLoss: 'share',
   captureContent: false,
 };

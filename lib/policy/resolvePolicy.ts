@@ -45,7 +45,7 @@ export function resolvePolicy(own: PolicyInput, clients: readonly string[] | und
         ...each(input.spend?.perTenantPerDay ?? {}, (amount) => bound(amount, Infinity)),
       },
     },
-    store: { ...store, onLoss: store.onLoss ?? POLICY_DEFAULTS.onLoss },
+    store,
     telemetry: { captureContent: telemetry.captureContent ?? POLICY_DEFAULTS.captureContent },
     gateway: { ...input.gateway, keys: (input.gateway?.keys ?? []).map(gatewayKeyOf) },
   };

@@ -86,6 +86,9 @@ export class CallMeter {
         return;
       case 'call.ended':
         return this.#callEnded(event);
+      case 'store.changed':
+        if (event.to === 'lost') book.storeLosses.at(event.reason).value++;
+        return;
       case 'hints':
       case 'restart':
     }

@@ -102,6 +102,7 @@ export class CallSpan implements ObservedCall {
       case 'settled':
       case 'cooldown':
       case 'limit.changed':
+      case 'store.changed':
     }
   };
 

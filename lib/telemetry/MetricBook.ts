@@ -24,6 +24,7 @@ export class MetricBook {
   readonly tokensWasted: CountedSeries;
   readonly cost: CountedSeries;
   readonly spendCapUsed: CountedSeries;
+  readonly storeLosses: CountedSeries;
   readonly callAttempts: Histogram;
   readonly attemptDuration: Histogram;
   readonly queueWait: Histogram;
@@ -57,6 +58,7 @@ export class MetricBook {
     this.tokensWasted = new CountedSeries(meter, SLUICE_METRICS.tokensWasted);
     this.cost = new CountedSeries(meter, SLUICE_METRICS.cost);
     this.spendCapUsed = new CountedSeries(meter, SLUICE_METRICS.spendCapUsed, refresh);
+    this.storeLosses = new CountedSeries(meter, SLUICE_METRICS.storeLosses);
     this.callAttempts = histogramOf(meter, SLUICE_METRICS.callAttempts);
     this.attemptDuration = histogramOf(meter, SLUICE_METRICS.attemptDuration);
     this.queueWait = histogramOf(meter, SLUICE_METRICS.queueWait);

@@ -29,7 +29,7 @@ export interface LogEventsOptions {
  * | level   | what                                                                                                 |
  * | ------- | ---------------------------------------------------------------------------------------------------- |
  * | `error` | a call that failed at a provider                                                                     |
- * | `warn`  | a call that we refused; a breaker that opens; a fallback; an answer that starts over                 |
+ * | `warn`  | a call that we refused; a breaker that opens; a fallback; an answer that starts over; a lost store   |
  * | `info`  | a failed attempt, its retry, a refusal on the way, a pause of a quota, other changes of a breaker    |
  * | `debug` | everything else: queues, successes, cancels, limits                                                  |
  *
@@ -84,6 +84,8 @@ function levelOf(event: SluiceEvent): LogLevel {
       return event.outcome === 'failure' ? 'info' : 'debug';
     case 'breaker.changed':
       return event.to === 'open' ? 'warn' : 'info';
+    case 'store.changed':
+      return event.to === 'lost' ? 'warn' : 'info';
     case 'fallback':
     case 'restart':
       return 'warn';

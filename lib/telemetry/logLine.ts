@@ -80,6 +80,11 @@ export function logLine(event: SluiceEvent): LogLine {
     }
     case 'restart':
       return line(`the answer starts over after ${event.code}`, { code: event.code });
+    case 'store.changed': {
+      const { to, reason } = event;
+      const message = to === 'lost' ? `the shared store is lost: ${reason ?? 'unknown'}` : 'the shared store is back';
+      return { fields: present({ event: type, to, reason }), message };
+    }
     case 'refused': {
       const { code, retryAfterMs } = event;
       return line(`refused${because(code)}`, { code, retryAfterMs });

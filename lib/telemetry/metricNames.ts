@@ -31,7 +31,8 @@ export type SluiceMetric =
   | 'tokensUsed'
   | 'tokensWasted'
   | 'cost'
-  | 'spendCapUsed';
+  | 'spendCapUsed'
+  | 'storeLosses';
 
 export const MODEL_ATTRIBUTE = 'gen_ai.request.model';
 export const OUTCOME_ATTRIBUTE = 'sluice.outcome';
@@ -43,6 +44,7 @@ export const BREAKER_ATTRIBUTE = 'sluice.breaker';
 export const LIMITER_ATTRIBUTE = 'sluice.limiter';
 export const FROM_ATTRIBUTE = 'sluice.from';
 export const TO_ATTRIBUTE = 'sluice.to';
+export const REASON_ATTRIBUTE = 'sluice.reason';
 
 /** Seconds: from a refusal at the door to an answer of several minutes. */
 export const DURATION_BUCKETS: readonly number[] = [
@@ -191,5 +193,12 @@ export const SLUICE_METRICS: Readonly<Record<SluiceMetric, MetricShape>> = {
     unit: '1',
     description: 'Share of its daily cap that a tenant has spent today.',
     attributes: [TENANT_ATTRIBUTE],
+  },
+  storeLosses: {
+    name: 'sluice.store.losses',
+    kind: 'counter',
+    unit: '{loss}',
+    description: 'Times that the store shared with other processes was lost, by the reason.',
+    attributes: [REASON_ATTRIBUTE],
   },
 };

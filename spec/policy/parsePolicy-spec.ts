@@ -61,7 +61,7 @@ describe('parsePolicy', () => {
     expect(policy.retryBudget).to.deep.equal(RETRY_BUDGET_DEFAULTS);
     expect(policy.conversations).to.deep.equal({ ...CONVERSATION_LANES_DEFAULTS, header: null });
     expect(policy.spend.perTenantPerDay).to.deep.equal({ default: Infinity });
-    expect(policy.store).to.deep.equal({ onLoss: 'share' });
+    expect(policy.store).to.deep.equal({});
     expect(policy.telemetry).to.deep.equal({ captureContent: false });
     expect(policy.gateway.keys).to.deep.equal([]);
   });

@@ -98,6 +98,7 @@ function everything({ onCall, onEvent }: CallObserver): void {
     { type: 'cooldown', waitMs: 1, reason: 'rate_limited' },
     { type: 'fallback', from: 'm', to: 'n', code: 'overloaded' },
     { type: 'refused', code: 'queue_full' },
+    { type: 'store.changed', to: 'lost', reason: 'TIMEOUT' },
     { type: 'settled', reservedTokens: 1 },
     { ...attempt, outcome: 'success', status: 200 },
   ];

@@ -93,8 +93,7 @@ export const policySchema: z.ZodType<PolicyInput> = strict({
     strict({
       onLoss: setting(
         is.oneOf(['share', 'refuse']),
-        'What to do when the shared store is lost: go on with a share of the quota, or refuse.',
-        POLICY_DEFAULTS.onLoss,
+        'What to do when the shared store is lost: go on with a share of each limit, or refuse. Else as the store says.',
       ),
       url: setting(is.text('an address'), 'Address of the store, for programs that connect by the policy.'),
     }),
