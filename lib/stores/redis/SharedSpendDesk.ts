@@ -150,7 +150,7 @@ export class SharedSpendDesk implements SharedSpend, LinkUser {
   #at(day: number, name: string): Tenant {
     let tenants = this.#days.get(day);
     if (tenants === undefined) {
-      this.#days.set(day, (tenants = new Map()));
+      this.#days.set(day, (tenants = new Map<string, Tenant>()));
       for (const before of this.#days.keys()) if (before < day - 1) this.#days.delete(before);
     }
     let tenant = tenants.get(name);
