@@ -32,6 +32,8 @@ export interface SharedQuotaRules {
   readonly aheadUs: number;
   /** What was taken ahead of need is kept at most this long. */
   readonly sliceUs: number;
+  /** Turns that one call plans at most. */
+  readonly planMost: number;
   /** What a process waits for is forgotten when nothing was heard of it for this long. */
   readonly leaseUs: number;
   /** How long a process counts among those that share the quota. */

@@ -1,7 +1,8 @@
-import type { SharedBucket } from './SharedBucket.ts';
+import type { BucketPlan, SharedBucket } from './SharedBucket.ts';
 
 /** When it is somebody's turn. */
 export interface QuotaTurn {
+  readonly plan: number;
   readonly atUs: number;
   /** When there is room in each of its layers. */
   readonly ready: ReadonlyMap<string, number>;
@@ -14,35 +15,45 @@ export interface QuotaTurn {
  * Only in the layer that one waits longest for nobody may pass it, as in limits/Quota: the rest would lie idle meanwhile.
  */
 export class QuotaTurns {
-  #plan = 1;
+  #plan = 2;
 
-  /** Forgets who was to have a turn. */
-  begin(): void {
+  /** The last plan that was finished. */
+  get last(): number {
+    return this.#plan;
+  }
+
+  /** The one that is being made. */
+  get next(): number {
+    return this.#plan + 1;
+  }
+
+  /** The next one is made. */
+  finish(): void {
     this.#plan++;
   }
 
+  /** Forgets who was to have a turn, in both. */
+  begin(): void {
+    this.#plan += 2;
+  }
+
   /** When a bucket will be full, once everyone has had their turn. */
-  plannedUs(bucket: SharedBucket): number {
-    if (bucket.plan !== this.#plan) {
-      bucket.plan = this.#plan;
-      bucket.plannedUs = bucket.realUs;
-      bucket.heldUs = 0;
-    }
-    return Math.max(bucket.plannedUs, bucket.realUs);
+  plannedUs(plan: number, bucket: SharedBucket): number {
+    return Math.max(planOf(plan, bucket).fullUs, bucket.realUs);
   }
 
   /** No earlier than `startUs`. */
-  find(buckets: readonly SharedBucket[], requests: number, tokens: number, startUs: number): QuotaTurn {
+  find(plan: number, buckets: readonly SharedBucket[], requests: number, tokens: number, startUs: number): QuotaTurn {
     let atUs = startUs;
     const ready = new Map<string, number>();
     for (const bucket of buckets) {
       const cost = bucket.costUs(requests, tokens);
-      const fullUs = this.plannedUs(bucket);
-      const readyUs = Math.max(bucket.heldUs, cost > 0 ? fullUs - bucket.slackUs(cost) : 0);
+      const fullUs = this.plannedUs(plan, bucket);
+      const readyUs = Math.max(planOf(plan, bucket).heldUs, cost > 0 ? fullUs - bucket.slackUs(cost) : 0);
       ready.set(bucket.layer, Math.max(ready.get(bucket.layer) ?? 0, readyUs));
       atUs = Math.max(atUs, readyUs);
     }
-    return { atUs, ready };
+    return { plan, atUs, ready };
   }
 
   take(
@@ -50,15 +61,23 @@ export class QuotaTurns {
     buckets: readonly SharedBucket[],
     requests: number,
     tokens: number,
-    { atUs, ready }: QuotaTurn,
+    { plan, atUs, ready }: QuotaTurn,
   ): void {
     for (const bucket of buckets) {
       if (atUs > nowUs && (ready.get(bucket.layer) ?? 0) < atUs) continue;
       const cost = bucket.costUs(requests, tokens);
-      if (cost > 0) bucket.plannedUs = Math.max(this.plannedUs(bucket), atUs + bucket.lagUs) + cost;
-      if (atUs > nowUs) bucket.heldUs = atUs;
+      const planned = planOf(plan, bucket);
+      if (cost > 0) planned.fullUs = Math.max(this.plannedUs(plan, bucket), atUs + bucket.lagUs) + cost;
+      if (atUs > nowUs) planned.heldUs = atUs;
     }
   }
+}
+
+/** What another plan says of a bucket says nothing. */
+function planOf(plan: number, bucket: SharedBucket): BucketPlan {
+  const planned = bucket.planned[plan % 2] as BucketPlan;
+  if (planned.plan !== plan) Object.assign(planned, { plan, fullUs: bucket.realUs, heldUs: 0 });
+  return planned;
 }
 
 /** When there is room in every bucket, as they are. */

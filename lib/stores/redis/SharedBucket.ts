@@ -2,6 +2,15 @@ import type { BucketRule } from './QuotaCall.ts';
 
 const MINUTE_US = 60_000_000;
 
+/** What the plan of that number foresees for a bucket. */
+export interface BucketPlan {
+  plan: number;
+  /** When it is full again, once everyone in line has had their turn. */
+  fullUs: number;
+  /** Until then nobody passes those who wait for it. */
+  heldUs: number;
+}
+
 /**
  * A token bucket as one number: when all that was taken will have come back. `quotaBuckets.lua` holds the same; change both.
  *
@@ -13,11 +22,11 @@ export class SharedBucket {
   #rule: BucketRule;
   /** When it is full again, as far as it was really taken from. */
   realUs: number;
-  /** The same once everyone in line has had their turn, in the plan of that number. */
-  plannedUs = 0;
-  plan = 0;
-  /** Until then nobody passes those who wait for it, in that plan. */
-  heldUs = 0;
+  /** What the last two plans say. */
+  readonly planned: readonly [BucketPlan, BucketPlan] = [
+    { plan: 0, fullUs: 0, heldUs: 0 },
+    { plan: 0, fullUs: 0, heldUs: 0 },
+  ];
   /** All that was ever given back. */
   #backUs = 0;
   /** All that was ever charged. */
@@ -55,7 +64,7 @@ export class SharedBucket {
     this.realUs = nowUs + rule.sizeUs - Math.min(rule.sizeUs, Math.floor((levelUs * perMinute) / rule.perMinute));
     // What was charged at other rates is not undone any more: it may have come back since.
     this.#baseUs = ++this.#chargedUs;
-    this.plan = 0;
+    for (const each of this.planned) each.plan = 0;
     return true;
   }
 

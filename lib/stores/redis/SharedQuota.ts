@@ -14,7 +14,7 @@ interface Route {
 
 const DONE: OpReply = [REPLY.done];
 /** A new plan is made at most this often, for each one in line. */
-const REPLAN_US = 100;
+const REPLAN_US = 200;
 
 /**
  * What `quota.lua` decides, in TypeScript: the same calls get the same replies. It stands in for the server when that is
@@ -35,6 +35,9 @@ export class SharedQuota {
   #random = 0;
   #replan = false;
   #replannedUs = 0;
+  /** How far the plan that is being made has come, -1 if none is. */
+  #cursor = -1;
+  #order = 0;
   #heardUs = -Infinity;
 
   /** As the server makes it at the first call: full, unless the caller had known another. */
@@ -159,8 +162,11 @@ export class SharedQuota {
   #enter(nowUs: number, process: string, route: Route, op: QuotaOp & { 0: 'enter' }): OpReply {
     const [, , id, requests, tokens, limitUs, spare, spareTokens] = op;
     const { pause, buckets, keys } = route;
-    if (this.#line.size === 0) this.#turns.begin();
-    const turn = this.#turns.find(buckets, requests, tokens, nowUs + pause.waitUs(nowUs));
+    if (this.#line.size === 0) {
+      this.#turns.begin();
+      this.#cursor = -1;
+    }
+    const turn = this.#turns.find(this.#turns.last, buckets, requests, tokens, nowUs + pause.waitUs(nowUs));
     if (turn.atUs <= nowUs && (pause.waiting === 0 || pause.cooldown.idle)) {
       this.#turns.take(nowUs, buckets, requests, tokens, turn);
       const granted = grant(nowUs, nowUs, route, requests, tokens);
@@ -170,7 +176,7 @@ export class SharedQuota {
     const waitUs = turn.atUs - nowUs;
     if (this.#line.size >= this.#rules.maxWaiting) return [REPLY.full, waitUs];
     if (waitUs > limitUs) return [REPLY.late, waitUs];
-    this.#line.join(id, { process, pause, requests, tokens, keys, turnUs: turn.atUs });
+    this.#line.join(id, { order: ++this.#order, process, pause, requests, tokens, keys, turnUs: turn.atUs });
     this.#turns.take(nowUs, buckets, requests, tokens, turn);
     return [REPLY.wait, waitUs, this.#line.size];
   }
@@ -215,7 +221,7 @@ export class SharedQuota {
     let spare = most;
     for (const bucket of buckets) {
       const cost = bucket.costUs(1, spareTokens);
-      const filledUs = Math.max(this.#turns.plannedUs(bucket), nowUs + bucket.lagUs + sliceUs);
+      const filledUs = Math.max(this.#turns.plannedUs(this.#turns.last, bucket), nowUs + bucket.lagUs + sliceUs);
       if (cost > 0) spare = Math.min(spare, Math.floor((nowUs + bucket.sizeUs / 2 - filledUs) / cost));
     }
     if (spare < 1) return granted;
@@ -227,21 +233,31 @@ export class SharedQuota {
     return granted;
   }
 
-  /** Turns are planned anew, but for a long line not with every change: its own turns are checked when they come. */
+  /**
+   * Turns are planned anew, a part of the line at a time, so that no call takes long; and for a long line not with every
+   * change: its turns are checked when they come.
+   */
   #plan(nowUs: number): void {
     const { size } = this.#line;
-    if (!this.#replan || nowUs - this.#replannedUs < size * REPLAN_US) return;
-    this.#replan = false;
-    if (size === 0) return;
-    this.#replannedUs = nowUs;
-    this.#turns.begin();
-    for (const entry of this.#line) {
+    if (this.#cursor < 0) {
+      if (!this.#replan || nowUs - this.#replannedUs < size * REPLAN_US) return;
+      this.#replan = false;
+      if (size === 0) return;
+      this.#cursor = 0;
+      this.#replannedUs = nowUs;
+    }
+    const entries = this.#line.after(this.#cursor, this.#rules.planMost);
+    for (const entry of entries) {
       const { pause, requests, tokens, keys } = entry;
       const buckets = keys.map((key) => this.#buckets.get(key)).filter((bucket) => bucket !== undefined);
-      const turn = this.#turns.find(buckets, requests, tokens, nowUs + pause.waitUs(nowUs));
+      const turn = this.#turns.find(this.#turns.next, buckets, requests, tokens, nowUs + pause.waitUs(nowUs));
       this.#turns.take(nowUs, buckets, requests, tokens, turn);
       entry.turnUs = turn.atUs;
     }
+    this.#cursor = entries.at(-1)?.order ?? this.#cursor;
+    if (entries.length === this.#rules.planMost) return;
+    this.#turns.finish();
+    this.#cursor = -1;
   }
 
   #changed({ buckets }: Route, work: (bucket: SharedBucket, i: number) => void): OpReply {

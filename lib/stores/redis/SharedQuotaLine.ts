@@ -3,6 +3,7 @@ import type { CooldownOptions } from '../../limits/Cooldown.ts';
 
 /** Someone who waits for a shared quota. */
 export interface InLine {
+  readonly order: number;
   readonly process: string;
   readonly pause: SharedPause;
   readonly requests: number;
@@ -42,8 +43,14 @@ export class SharedQuotaLine {
     return this.#entries.get(id);
   }
 
-  [Symbol.iterator](): IterableIterator<InLine> {
-    return this.#entries.values();
+  /** Up to `most` who came after the one of that order. */
+  after(order: number, most: number): InLine[] {
+    const found: InLine[] = [];
+    for (const entry of this.#entries.values()) {
+      if (found.length === most) break;
+      if (entry.order > order) found.push(entry);
+    }
+    return found;
   }
 
   join(id: string, entry: InLine): void {
@@ -69,7 +76,7 @@ export class SharedQuotaLine {
 
   /** Whether nobody came earlier whom the same pause holds. */
   isFirst(entry: InLine): boolean {
-    for (const other of this) if (other.pause === entry.pause) return other === entry;
+    for (const other of this.#entries.values()) if (other.pause === entry.pause) return other === entry;
     return false;
   }
 }

@@ -20,7 +20,7 @@ end
 local function add_spare(reply, route, spare, spare_tokens)
   for _, b in ipairs(route.at) do
     local cost = cost_of(b, 1, spare_tokens)
-    local filled = max(planned(b), now + b.lagUs + rules.sliceUs)
+    local filled = max(planned(b, s.plan), now + b.lagUs + rules.sliceUs)
     if cost > 0 then spare = min(spare, floor((now + b.sizeUs / 2 - filled) / cost)) end
   end
   if spare < 1 then return reply end
@@ -31,11 +31,11 @@ local function add_spare(reply, route, spare, spare_tokens)
 end
 
 function run.enter(route, id, requests, tokens, limit, spare, spare_tokens)
-  if size == 0 then s.plan = s.plan + 1 end
+  if size == 0 then s.plan, s.cursor = s.plan + 2, -1 end
   local c, at = route.cooldown, route.at
-  local turn, ready = turn_in(at, requests, tokens, now + pause_us(c))
+  local turn = turn_in(s.plan, at, requests, tokens, now + pause_us(c))
   if turn <= now and (c.waiting == 0 or c.phase == 0) then
-    take(at, requests, tokens, turn, ready)
+    take(s.plan, at, turn)
     local reply = grant(route, now, requests, tokens)
     if c.waiting == 0 and c.phase == 0 then return add_spare(reply, route, spare, spare_tokens) end
     return reply
@@ -49,7 +49,7 @@ function run.enter(route, id, requests, tokens, limit, spare, spare_tokens)
   local entry = { turn = turn, cooldown = route.name, requests = requests, tokens = tokens, keys = route.keys }
   redis.call('ZADD', line_key, s.order, id)
   redis.call('HSET', entries_key, id, entry_words(entry))
-  take(at, requests, tokens, turn, ready)
+  take(s.plan, at, turn)
   return { WAIT, wait, size }
 end
 
@@ -57,7 +57,7 @@ function run.look(route, id)
   local entry = entry_at(id)
   if not entry then return { GONE } end
   -- It may be given other buckets than those it came for.
-  if table.concat(entry.keys, ' ') ~= table.concat(route.keys, ' ') then
+  if entry.keys ~= route.keys then
     entry.keys, s.replan = route.keys, 1
     redis.call('HSET', entries_key, id, entry_words(entry))
   end
@@ -178,11 +178,12 @@ for i, rule in ipairs(call.buckets) do
 end
 local routes = {}
 for i, rule in ipairs(call.routes) do
-  local route = { name = rule.cooldown, cooldown = cooldown_at(rule.cooldown), at = {}, keys = {} }
+  local route, keys = { name = rule.cooldown, cooldown = cooldown_at(rule.cooldown), at = {} }, {}
   for j, bucket in ipairs(rule.buckets) do
     route.at[j] = at[bucket + 1]
-    route.keys[j] = call.buckets[bucket + 1].key
+    keys[j] = call.buckets[bucket + 1].key
   end
+  route.keys = table.concat(keys, '\0')
   routes[i] = route
 end
 

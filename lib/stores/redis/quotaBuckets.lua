@@ -25,16 +25,16 @@ local MOST_WORDS = 1000
 local s, stored = {}, {}
 
 local function quota_words()
-  return pack(s.known, s.full, s.owed, s.emptied, s.replan, s.replanned, s.order, s.heard, s.plan, s.base)
+  return pack(s.known, s.full, s.owed, s.emptied, s.replan, s.replanned, s.order, s.heard, s.plan, s.cursor, s.base)
 end
 
 local function read_quota()
   local raw = redis.call('HGET', state_key, 'q')
   if raw then
-    s.known, s.full, s.owed, s.emptied, s.replan, s.replanned, s.order, s.heard, s.plan, s.base = read(raw)
+    s.known, s.full, s.owed, s.emptied, s.replan, s.replanned, s.order, s.heard, s.plan, s.cursor, s.base = read(raw)
   else
     s.known, s.full, s.owed, s.emptied = now, call.known == 0 and 1 or 0, 0, NEVER
-    s.replan, s.replanned, s.order, s.heard, s.plan, s.base = 0, 0, 0, NEVER, 1, 0
+    s.replan, s.replanned, s.order, s.heard, s.plan, s.cursor, s.base = 0, 0, 0, NEVER, 2, -1, 0
   end
   stored.q = raw
 end
@@ -46,13 +46,13 @@ local buckets = {}
 local function bucket_words(b)
   return pack(
     b.perMinute, b.sizeUs, b.lagUs, b.real, b.back, b.charged, b.reported, b.base, b.born, b.emptied,
-    b.planned, b.plan, b.held)
+    b.planned[0], b.plan[0], b.held[0], b.planned[1], b.plan[1], b.held[1])
 end
 
 local function read_bucket(key, raw)
-  local b = { unit = key:sub(1, 1), layer = key:sub(3) }
+  local b = { unit = key:sub(1, 1), layer = key:sub(3), planned = {}, plan = {}, held = {} }
   b.perMinute, b.sizeUs, b.lagUs, b.real, b.back, b.charged, b.reported, b.base, b.born, b.emptied,
-    b.planned, b.plan, b.held = read(raw)
+    b.planned[0], b.plan[0], b.held[0], b.planned[1], b.plan[1], b.held[1] = read(raw)
   if b.born == 1 and s.owed == 1 then
     b.real, b.born = b.real + b.sizeUs, 0
   end
@@ -88,7 +88,7 @@ local function set_rate(b, rule)
   b.charged = b.charged + 1
   b.base = b.charged
   b.perMinute, b.sizeUs = rule.perMinute, rule.sizeUs
-  b.plan, s.replan = 0, 1
+  b.plan, s.replan = { [0] = 0, 0 }, 1
 end
 
 local function bucket_of(rule)
@@ -105,7 +105,8 @@ local function bucket_of(rule)
   buckets[key] = {
     unit = key:sub(1, 1), layer = key:sub(3), perMinute = rule.perMinute, sizeUs = rule.sizeUs, lagUs = rule.lagUs,
     real = max(real, s.emptied + rule.sizeUs), back = s.base, charged = s.base, reported = -1, base = s.base,
-    born = s.full, emptied = s.emptied, planned = 0, plan = 0, held = 0,
+    born = s.full, emptied = s.emptied,
+    planned = { [0] = 0, 0 }, plan = { [0] = 0, 0 }, held = { [0] = 0, 0 },
   }
   return buckets[key]
 end

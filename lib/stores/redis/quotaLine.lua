@@ -1,34 +1,42 @@
 -- The line: one for all routes. An entry is what someone waits for, as it was asked, with the turn that is planned for it.
 
-local REPLAN, CHUNK = 100, 100
+local REPLAN, CHUNK = 200, 20
 local size
 
--- Buckets as they will be once everyone in line has had their turn. A plan that is no longer the last one says nothing.
-local function planned(b)
-  if b.plan ~= s.plan then b.plan, b.planned, b.held = s.plan, b.real, 0 end
-  return max(b.planned, b.real)
+-- Buckets as they will be once everyone in line has had their turn. There are two plans: the last one, and the one that is
+-- being made. What another plan says of a bucket says nothing.
+local function planned(b, plan)
+  local slot = plan % 2
+  if b.plan[slot] ~= plan then b.plan[slot], b.planned[slot], b.held[slot] = plan, b.real, 0 end
+  return max(b.planned[slot], b.real)
 end
 
--- When there is room in all of them, and for each layer when there is room in that.
-local function turn_in(at, requests, tokens, start)
-  local turn, ready = start, {}
-  for _, b in ipairs(at) do
+local costs, ready = {}, {}
+
+-- When there is room in all of them; costs and ready then tell of each.
+local function turn_in(plan, at, requests, tokens, start)
+  local turn, slot = start, plan % 2
+  for i, b in ipairs(at) do
     local cost = cost_of(b, requests, tokens)
-    local room = planned(b)
-    room = max(b.held, cost > 0 and room - slack_of(b, cost) or 0)
-    ready[b.layer] = max(ready[b.layer] or 0, room)
-    turn = max(turn, room)
+    local room = planned(b, plan)
+    room = max(b.held[slot], cost > 0 and room - slack_of(b, cost) or 0)
+    costs[i], ready[i] = cost, room
+    if room > turn then turn = room end
   end
-  return turn, ready
+  return turn
 end
 
--- Only in the layer that it waits longest for nobody may pass it: the rest would lie idle meanwhile.
-local function take(at, requests, tokens, turn, ready)
-  for _, b in ipairs(at) do
-    if turn <= now or ready[b.layer] >= turn then
-      local cost = cost_of(b, requests, tokens)
-      if cost > 0 then b.planned = max(planned(b), turn + b.lagUs) + cost end
-      if turn > now then b.held = turn end
+-- Takes what turn_in has just found. Only in the layer that one waits longest for nobody may pass it: the rest would lie idle
+-- meanwhile. Buckets of one layer are neighbours.
+local function take(plan, at, turn)
+  local slot = plan % 2
+  for i, b in ipairs(at) do
+    local room = ready[i]
+    if i > 1 and at[i - 1].layer == b.layer then room = max(room, ready[i - 1]) end
+    if at[i + 1] and at[i + 1].layer == b.layer then room = max(room, ready[i + 1]) end
+    if turn <= now or room >= turn then
+      if costs[i] > 0 then b.planned[slot] = max(planned(b, plan), turn + b.lagUs) + costs[i] end
+      if turn > now then b.held[slot] = turn end
     end
   end
 end
@@ -42,12 +50,12 @@ local function room_at(at, requests, tokens)
   return room
 end
 
-local function entry_from(turn, cooldown, requests, tokens, ...)
-  return { turn = turn, cooldown = cooldown, requests = requests, tokens = tokens, keys = { ... } }
+local function entry_words(e)
+  return pack(e.turn, e.cooldown, e.requests, e.tokens, e.keys)
 end
 
-local function entry_words(e)
-  return pack(e.turn, e.cooldown, e.requests, e.tokens, unpack(e.keys))
+local function entry_from(turn, cooldown, requests, tokens, keys)
+  return { turn = turn, cooldown = cooldown, requests = requests, tokens = tokens, keys = keys }
 end
 
 local function entry_at(id)
@@ -95,33 +103,49 @@ local function write_all(key, words)
   end
 end
 
--- For a long line not with every change: its turns are checked when they come.
+local routes_of = {}
+
+local function buckets_at(keys)
+  local at = routes_of[keys]
+  if not at then
+    at = {}
+    for key in keys:gmatch('[^%z]+') do at[#at + 1] = bucket_at(key) end
+    routes_of[keys] = at
+  end
+  return at
+end
+
+-- A part of the line at a time, so that no call takes long, and for a long line not with every change: its turns are checked
+-- when they come.
 local function plan_line()
-  if s.replan == 0 or now - s.replanned < size * REPLAN then return end
-  s.replan = 0
-  if size == 0 then return end
-  s.replanned = now
-  s.plan = s.plan + 1
-  local starts, words = {}, {}
-  local ids = redis.call('ZRANGE', line_key, 0, -1)
-  for first = 1, #ids, MOST_WORDS do
-    local last = min(first + MOST_WORDS - 1, #ids)
-    for i, raw in ipairs(redis.call('HMGET', entries_key, unpack(ids, first, last))) do
-      if raw then
-        local e = entry_from(read(raw))
-        local start = starts[e.cooldown] or now + pause_us(cooldown_at(e.cooldown))
-        starts[e.cooldown] = start
-        local at = {}
-        for _, key in ipairs(e.keys) do at[#at + 1] = bucket_at(key) end
-        local turn, ready = turn_in(at, e.requests, e.tokens, start)
-        take(at, e.requests, e.tokens, turn, ready)
-        if turn ~= e.turn then
-          e.turn = turn
-          words[#words + 1] = ids[first + i - 1]
-          words[#words + 1] = entry_words(e)
-        end
+  if s.cursor < 0 then
+    if s.replan == 0 or now - s.replanned < size * REPLAN then return end
+    s.replan = 0
+    if size == 0 then return end
+    s.cursor, s.replanned = 0, now
+  end
+  local plan, starts, words = s.plan + 1, {}, {}
+  local found = redis.call('ZRANGEBYSCORE', line_key, '(' .. s.cursor, '+inf', 'WITHSCORES', 'LIMIT', 0, rules.planMost)
+  local ids = {}
+  for i = 1, #found, 2 do ids[#ids + 1] = found[i] end
+  for i, raw in ipairs(#ids > 0 and redis.call('HMGET', entries_key, unpack(ids)) or {}) do
+    if raw then
+      local turn, cooldown, requests, tokens, keys = read(raw)
+      local at = buckets_at(keys)
+      local start = starts[cooldown] or now + pause_us(cooldown_at(cooldown))
+      starts[cooldown] = start
+      local new = turn_in(plan, at, requests, tokens, start)
+      take(plan, at, new)
+      if new ~= turn then
+        words[#words + 1] = ids[i]
+        words[#words + 1] = pack(new, cooldown, requests, tokens, keys)
       end
     end
   end
   write_all(entries_key, words)
+  if #ids < rules.planMost then
+    s.plan, s.cursor = plan, -1
+  else
+    s.cursor = tonumber(found[#found])
+  end
 end

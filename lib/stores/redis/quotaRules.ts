@@ -20,6 +20,8 @@ export interface QuotaPlan {
 
 /** What timers and the way to the server and back may be late without costing a turn. Part of the arrival margin. */
 export const GRACE_MS = 20;
+/** A call that plans so many takes some milliseconds of the server. */
+const PLAN_MOST = 200;
 /** A bound that is never met: numbers that JSON has no word for. */
 const ENDLESS = 1e15;
 
@@ -34,6 +36,7 @@ export function quotaPlan(rules: QuotaRules, times: SharedTimes): QuotaPlan {
       graceUs: GRACE_MS * 1000,
       aheadUs: times.aheadMs * 1000,
       sliceUs: times.sliceMs * 1000,
+      planMost: PLAN_MOST,
       leaseUs: times.leaseMs * 1000,
       memberUs: times.memberMs * 1000,
       keepMs: times.keepMs,

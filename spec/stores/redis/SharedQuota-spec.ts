@@ -20,6 +20,7 @@ const rules: SharedQuotaRules = {
   graceUs: 20_000,
   aheadUs: 20_000,
   sliceUs: 100_000,
+  planMost: 100,
   leaseUs: 3_000_000,
   memberUs: 60_000_000,
   keepMs: 86_400_000,
@@ -266,6 +267,22 @@ describe('SharedQuota', () => {
       expect(granted[0]! + granted[1]!).to.be.within(595, 606);
       // Who came first: a quarter of those who came.
       expect(granted[0]).to.be.within(135, 165);
+    });
+
+    it('plans a long line part by part, in as many calls as it takes', () => {
+      const made = quotaOf([bucketOf('r:account', 6000, 1)]);
+      call(
+        made,
+        0,
+        Array.from({ length: 450 }, (_, i) => enter(`p/${i}`)),
+      );
+      call(made, 100_000, [['leave', 0, 'p/10']]);
+      const turnUs = (nowUs: number): number => nowUs + (call(made, nowUs, [['look', 0, 'p/449']])[0]?.[1] ?? 0);
+      const turns = Array.from({ length: 6 }, (_, i) => turnUs(200_000 + i));
+
+      // One of ten milliseconds before it is gone.
+      expect(turns[0]).to.equal(turns[3]);
+      expect(turns[0]! - turns[5]!).to.be.within(9_000, 12_000);
     });
 
     it('never grants more of any bucket than it holds, in any stretch of time', () => {

@@ -28,6 +28,7 @@ const rules: SharedQuotaRules = {
   graceUs: 20_000,
   aheadUs: 30_000,
   sliceUs: 100_000,
+  planMost: 2,
   leaseUs: 900_000,
   memberUs: 5_000_000,
   keepMs: 60_000,

@@ -9,11 +9,11 @@ import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
 import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
 import type { RedisServer } from '../../helpers/redisServer.ts';
 
-const acquire = (quota: QuotaPort, request: Partial<QuotaRequest> = {}): Promise<SharedQuotaGrant> =>
+const acquire = (quota: SharedRoute, request: Partial<QuotaRequest> = {}): Promise<SharedQuotaGrant> =>
   new Promise((resolve, reject) => {
     quota
       .acquire({ cost: { requests: 1, tokens: 0, explicit: true }, ...request })
-      .subscribe({ next: resolve, error: reject });
+      .subscribe({ next: (grant) => resolve(grant as SharedQuotaGrant), error: reject });
   });
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const levelOf = (quota: QuotaPort, layer = 0): number => quota.snapshot().layers[layer]?.requests?.level ?? NaN;
@@ -140,13 +140,13 @@ describeWithRedis('redisStore, as quotas of several routes', () => {
   it('gives tokens back that whoever was granted them does not need, before they are sent', async () => {
     const route = quotasOf().route([{ name: 'account', tokensPerMinute: 600 }]);
     const grant = await acquire(route, { cost: { requests: 1, tokens: 100, explicit: true } });
-    grant.shrink?.(70);
+    grant.shrink(70);
     await pause(60);
 
     expect(grant.reservedTokens).to.equal(30);
     expect(route.snapshot().layers[0]?.tokens?.level).to.be.within(565, 575);
     grant.dispatched();
-    grant.shrink?.(30);
+    grant.shrink(30);
     expect(grant.reservedTokens).to.equal(30);
   });
 });
