@@ -80,7 +80,9 @@ export function estimateCost(request: unknown, options: EstimateOptions = {}): C
   const named = [fields['max_completion_tokens'], fields['max_tokens'], fields['max_output_tokens']].find(isCount);
   const choices = [fields['n'], fields['best_of']].filter(isCount);
   const inputTokens = tally.tokens + Math.ceil(tally.bytes / bytesPerToken);
-  const outputTokens = embeds ? 0 : Math.ceil(named ?? fallback) * Math.max(1, ...choices);
+  // Kept finite: no request may ask for so many answers of such a length that its cost is no number.
+  const asked = Math.ceil(named ?? fallback) * Math.max(1, ...choices);
+  const outputTokens = embeds ? 0 : Math.min(asked, Number.MAX_SAFE_INTEGER);
   return { tokens: inputTokens + outputTokens, inputTokens, outputTokens, explicit: false };
 }
 

@@ -106,4 +106,10 @@ describe('estimateCost', () => {
       { numRuns: 200 },
     );
   });
+
+  it('is finite, whatever a request asks for', () => {
+    for (const most of [{ n: 1e308 }, { max_tokens: 1e308, n: 1e308 }, { best_of: Number.MAX_VALUE }]) {
+      expect(estimateCost({ model: 'm', messages: [], ...most }).tokens).to.be.finite;
+    }
+  });
 });
