@@ -91,6 +91,7 @@ export class LiveBoard {
       case 'fallback':
       case 'restart':
       case 'settled':
+      case 'store.changed':
     }
   }
 

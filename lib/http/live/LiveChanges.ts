@@ -10,11 +10,12 @@ const TOGETHER_MS: Readonly<Record<LiveChange['kind'], number>> = {
   cooldown: 10_000,
   limit: 10_000,
   fallback: 60_000,
+  store: 1_000,
 };
 
 type Told = Pick<LiveChange, 'kind' | 'name' | 'from' | 'to' | 'reason'>;
 
-/** What changed for everyone lately: breakers, pauses, limits that were cut, and models that others stand in for. */
+/** What changed for everyone lately: breakers, pauses, limits that were cut, models that others stand in for, and the store. */
 export class LiveChanges {
   readonly #changes = new Recent<LiveChange>(KEPT);
   /** By what was told, the change that counts it, for as long as that takes more. */
@@ -24,7 +25,7 @@ export class LiveChanges {
     const told = changeOf(event);
     if (told === undefined) return;
     const { kind, name, to, reason } = told;
-    const key = [kind, name, reason, kind === 'breaker' || kind === 'fallback' ? to : ''].join('\n');
+    const key = [kind, name, reason, kind === 'cooldown' || kind === 'limit' ? '' : to].join('\n');
     const open = this.#open.get(key);
     if (open !== undefined && event.atMs - open.atMs < TOGETHER_MS[kind]) {
       open.change.times++;
@@ -67,6 +68,8 @@ function changeOf(event: SluiceEvent): Told | undefined {
         to: clipped(event.to),
         reason: event.code,
       };
+    case 'store.changed':
+      return { kind: 'store', name: '', from: undefined, to: event.to, reason: event.reason ?? '' };
     default:
       return undefined;
   }

@@ -82,8 +82,8 @@ export interface LiveCall {
 export interface LiveChange {
   readonly number: number;
   readonly wallMs: number;
-  readonly kind: 'breaker' | 'cooldown' | 'limit' | 'fallback';
-  /** Of a breaker, a limiter or a model. */
+  readonly kind: 'breaker' | 'cooldown' | 'limit' | 'fallback' | 'store';
+  /** Of a breaker, a limiter or a model; empty for the store that processes share. */
   readonly name: string;
   readonly from: string | undefined;
   readonly to: string;

@@ -3,7 +3,7 @@ import { LiveChanges } from '../../../lib/http/live/LiveChanges.ts';
 import { eventOf } from './parts.ts';
 
 describe('LiveChanges', () => {
-  it('tells of breakers, pauses, limits that were cut and fallbacks, and of nothing else', () => {
+  it('tells of breakers, pauses, limits that were cut, fallbacks and the store, and of nothing else', () => {
     const changes = new LiveChanges();
     const events = [
       eventOf('breaker.changed', 1),
@@ -12,6 +12,7 @@ describe('LiveChanges', () => {
       eventOf('limit.changed', 4, { from: 6, to: 7 }),
       eventOf('fallback', 5),
       eventOf('call.ended', 6),
+      eventOf('store.changed', 7),
     ];
     for (const event of events) changes.hear(event, 1_000 + event.atMs);
     expect(changes.all()).to.deep.equal([
@@ -26,6 +27,7 @@ describe('LiveChanges', () => {
       },
       { number: 3, wallMs: 1_003, kind: 'limit', name: 'm', from: '8', to: '6', reason: 'rejected', times: 1 },
       { number: 4, wallMs: 1_005, kind: 'fallback', name: 'm', from: 'm', to: 'n', reason: 'server_error', times: 1 },
+      { number: 5, wallMs: 1_007, kind: 'store', name: '', from: undefined, to: 'lost', reason: 'TIMEOUT', times: 1 },
     ]);
   });
 

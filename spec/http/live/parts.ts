@@ -36,6 +36,7 @@ const USUAL: Told = {
   cooldown: { waitMs: 1_500, reason: 'rate_limited' },
   fallback: { from: 'm', to: 'n', code: 'server_error' },
   restart: { code: 'stream_truncated' },
+  'store.changed': { to: 'lost', reason: 'TIMEOUT' },
   refused: { code: 'circuit_open', retryAfterMs: undefined },
   settled: { reservedTokens: 1, usedTokens: 1, refundedTokens: 0 },
   'call.ended': { outcome: 'success', code: undefined, message: undefined, attempts: 1, durationMs: 200 },

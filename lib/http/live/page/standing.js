@@ -168,6 +168,11 @@ const SAYS = {
   ],
   cooldown: ({ name, to, reason }) => ['limited', 'pause', `${name} for ${to} (${words(reason)})`],
   limit: ({ name, from, to, reason }) => ['limited', 'limit cut', `${name} from ${from} to ${to} (${words(reason)})`],
+  store: ({ to, reason }) => [
+    to === 'lost' ? 'failed' : 'good',
+    `store ${to}`,
+    to === 'lost' ? `no word from what processes share (${reason})` : 'processes share again',
+  ],
   fallback: ({ from, to, reason }) => ['limited', 'fallback', `${to} for ${from ?? 'a model'} (${words(reason)})`],
 };
 
