@@ -22,10 +22,10 @@ export class Spend {
     return cost;
   }
 
-  /** Completes once it is known what others have spent; `undefined` where it is, or does not matter. */
+  /** Completes once it is known what others have spent; `undefined` where it is, or is of no matter. */
   unheard(tenant: string | undefined, cap: number): Observable<never> | undefined {
     const shared = this.#shared;
-    if (shared === undefined || cap === Infinity || this.#othersOf(tenant) !== undefined) return undefined;
+    if (shared === undefined || cap === Infinity || shared.fresh(this.#own.day, tenant ?? '')) return undefined;
     // Hand-written: the store calls back, and is to be told when nobody waits any more.
     return new Observable((subscriber) => shared.ask(this.#own.day, tenant ?? '', () => subscriber.complete()));
   }

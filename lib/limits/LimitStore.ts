@@ -97,6 +97,8 @@ export interface SharedSpend {
   add(day: number, tenant: string, cost: number): void;
   /** What the other processes have spent, as last heard; `undefined` where nothing was heard yet. Asks anew now and then. */
   others(day: number, tenant: string): number | undefined;
+  /** Whether `others` was heard of in the last few seconds, or cannot be now. */
+  fresh(day: number, tenant: string): boolean;
   /** Calls `heard` once `others` is known, or will not be for now because the store is lost. Returns what ends that. */
   ask(day: number, tenant: string, heard: () => void): () => void;
   /** Tells what has not been told. */

@@ -96,6 +96,7 @@ export class FakeStore {
         if (known !== undefined) this.after(() => hear(key(day, tenant)));
         return known;
       },
+      fresh: (day, tenant) => heard.has(key(day, tenant)),
       ask: (day, tenant, done) =>
         this.after(() => {
           hear(key(day, tenant));

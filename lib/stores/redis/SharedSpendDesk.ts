@@ -26,6 +26,8 @@ interface Tenant {
 const LATER_MS = 100;
 /** What is older than this is asked for anew when somebody wants to know. */
 const FRESH_MS = 1000;
+/** What is older than this is asked for before a call goes. */
+const STALE_MS = 5000;
 const KEEP_MS = 2 * 86_400_000;
 const UNITS = 1e9;
 
@@ -70,6 +72,11 @@ export class SharedSpendDesk implements SharedSpend, LinkUser {
       this.#send();
     }
     return (entry.total - entry.told) / UNITS;
+  }
+
+  fresh(day: number, tenant: string): boolean {
+    const { total, heardAtMs } = this.#at(day, tenant);
+    return total !== undefined && (!this.#link.up || this.#nowMs() - heardAtMs < STALE_MS);
   }
 
   ask(day: number, tenant: string, heard: () => void): () => void {

@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { createClient } from 'redis';
+import type { RedisClientType } from 'redis';
+import type { SharedSpend } from '../../../lib/limits/LimitStore.ts';
+import { Script } from '../../../lib/stores/redis/Script.ts';
+import { scriptCallsOf } from '../../../lib/stores/redis/RedisClient.ts';
+import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
+import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
+import { SpendSheet } from '../../../lib/stores/redis/SpendSheet.ts';
+import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
+import type { RedisServer } from '../../helpers/redisServer.ts';
+
+const DAY = 20_000;
+
+describeWithRedis('redisStore, as daily spend', () => {
+  let server: RedisServer;
+  let client: RedisClientType;
+  let stores: RedisStore[];
+  let made = 0;
+
+  before(async () => {
+    server = await startRedisServer();
+    client = createClient({ socket: { port: server.port, host: '127.0.0.1' }, disableOfflineQueue: true });
+    await client.connect();
+  });
+  after(async () => {
+    client.destroy();
+    await server.close();
+  });
+  beforeEach(() => {
+    stores = [];
+    made++;
+  });
+  afterEach(() => {
+    for (const store of stores) store.close();
+  });
+
+  const spender = (): SharedSpend => {
+    const store = redisStore(client, { commandTimeoutMs: 2000, probeMs: 20 });
+    stores.push(store);
+    return store.spend(`spend-${made}`);
+  };
+  const heard = (spend: SharedSpend, tenant: string, day = DAY): Promise<void> =>
+    new Promise((resolve) => void spend.ask(day, tenant, resolve));
+  const soon = (ms = 150): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
+  /** What `others` is in the end. */
+  const until = async (others: () => number | undefined, wanted: number): Promise<void> => {
+    for (let i = 0; i < 100 && others() !== wanted; i++) await soon(50);
+    expect(others()).to.equal(wanted);
+  };
+
+  it('tells each process what the others have spent, exactly, and each day by itself', async () => {
+    const [first, second] = [spender(), spender()];
+    expect(first.others(DAY, 'acme')).to.equal(undefined);
+    await heard(first, 'acme');
+    expect(first.others(DAY, 'acme')).to.equal(0);
+    expect([first.fresh(DAY, 'acme'), first.fresh(DAY, 'other')]).to.deep.equal([true, false]);
+    for (let i = 0; i < 10; i++) second.add(DAY, 'acme', 0.1);
+    second.add(DAY, 'other', 5);
+    second.add(DAY + 1, 'acme', 7);
+    await until(() => first.others(DAY, 'acme'), 1);
+    first.add(DAY, 'acme', 0.25);
+    await until(() => second.others(DAY, 'acme'), 0.25);
+    expect(first.others(DAY, 'acme')).to.equal(1);
+    await heard(first, 'acme', DAY + 1);
+    expect(first.others(DAY + 1, 'acme')).to.equal(7);
+  });
+
+  it('fills a store again that has lost everything', async () => {
+    const [first, second] = [spender(), spender()];
+    first.add(DAY, 'acme', 2);
+    second.add(DAY, 'acme', 3);
+    await until(() => {
+      void heard(second, 'acme');
+      return second.others(DAY, 'acme');
+    }, 2);
+    await client.sendCommand(['FLUSHALL']);
+    await client.sendCommand(['SCRIPT', 'FLUSH']);
+    first.add(DAY, 'acme', 1);
+    second.add(DAY, 'acme', 1);
+    await until(() => second.others(DAY, 'acme'), 3);
+    await until(() => first.others(DAY, 'acme'), 4);
+  });
+
+  it('keeps what was last heard while the store is lost, answers at once, and tells the rest afterwards', async () => {
+    const [first, second] = [spender(), spender()];
+    second.add(DAY, 'acme', 2);
+    await soon();
+    await heard(first, 'acme');
+    expect(first.others(DAY, 'acme')).to.equal(2);
+    await server.stop();
+    first.add(DAY, 'acme', 1);
+    await heard(first, 'new');
+    expect(first.others(DAY, 'new')).to.equal(undefined);
+    expect(first.others(DAY, 'acme')).to.equal(2);
+    await server.start();
+    for (let i = 0; i < 100 && !client.isReady; i++) await soon(50);
+    first.add(DAY, 'acme', 1);
+    second.add(DAY, 'acme', 0.5);
+    await until(() => second.others(DAY, 'acme'), 2);
+    await until(() => first.others(DAY, 'acme'), 2.5);
+  }).timeout(20_000);
+
+  it('forgets a day after two', async () => {
+    const spend = spender();
+    spend.add(DAY, 'acme', 1);
+    await soon();
+    await heard(spend, 'acme');
+    expect(await client.sendCommand(['PTTL', `sluice:{spend-${made}}:spend:${DAY}`])).to.be.within(1.7e8, 1.73e8);
+  });
+
+  it('decides as its machine does', async () => {
+    const script = Script.read('spend.lua');
+    const calls = scriptCallsOf(client);
+    const tenant = fc.constantFrom('acme', 'other', 'ünïcode', '');
+    const told = fc.record({
+      member: fc.constantFrom('a', 'b', 'c'),
+      spent: fc.uniqueArray(fc.tuple(tenant, fc.nat(1_000_000_000)), { selector: ([name]) => name, maxLength: 3 }),
+    });
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(told, { maxLength: 12 }), async (all) => {
+        const sheet = new SpendSheet();
+        const key = `{parity}:${runs++}`;
+        for (const { member, spent } of all) {
+          const args = ['60000', member, ...spent.flatMap(([name, amount]) => [name, String(amount)])];
+          const reply = (await script.run(calls, [key], args)) as unknown[];
+          expect(reply.map(Number)).to.deep.equal(sheet.tell(member, spent));
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
