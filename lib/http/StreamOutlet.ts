@@ -88,7 +88,8 @@ export class StreamOutlet implements Outlet {
 
   readonly #aborted = (): void => {
     this.#leave();
-    this.cut();
+    // Not an error: nobody is there to read it, and servers would log one for each client that leaves.
+    this.#controller.close();
   };
 
   #leave(): void {

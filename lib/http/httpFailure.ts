@@ -7,11 +7,14 @@ import type { FailureBody } from './AnswerEvent.ts';
 export type MessageOf = (error: unknown) => string | undefined;
 
 /**
- * What a client gets instead of a stream. `statusCode` and `headers` are where the error handlers of Express, Fastify
- * and Nest look for them.
+ * What a client gets instead of a stream. Has the fields of the package `http-errors`, by which the error handlers of
+ * Express, Fastify and Nest answer with its status.
  */
 export class HttpFailure extends Error {
   readonly statusCode: number;
+  readonly status: number;
+  /** The message is for the client. */
+  readonly expose: boolean = true;
   readonly headers: Readonly<Record<string, string>>;
   /** `undefined` where nothing is sent: with 204. */
   readonly body: FailureBody | undefined;
@@ -20,6 +23,7 @@ export class HttpFailure extends Error {
     super(message);
     this.name = 'HttpFailure';
     this.statusCode = statusCode;
+    this.status = statusCode;
     this.headers = { 'cache-control': 'no-store', ...(body && ofBody(body)) };
     this.body = body;
   }
