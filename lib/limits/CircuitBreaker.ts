@@ -30,6 +30,15 @@ export interface BreakerTicket {
   settled: boolean;
 }
 
+/** Where a breaker stands, for another one that goes on from there. */
+export interface BreakerCourse {
+  readonly state: BreakerState;
+  /** Until a probe may go; while ramping until the ramp is over; else 0. */
+  readonly leftMs: number;
+  readonly growths: number;
+  readonly failedProbes: number;
+}
+
 export type BreakerDecision =
   | { readonly kind: 'pass'; readonly ticket: BreakerTicket; readonly changes: readonly BreakerChange[] }
   /** `retryAfterMs` is finite and above 0. */
@@ -90,6 +99,38 @@ export class CircuitBreaker {
     this.#options = next;
   }
 
+  /** Goes on from where another one stands. */
+  resume({ state, leftMs, growths, failedProbes }: BreakerCourse): void {
+    const nowMs = this.#clock.now();
+    this.#newEpoch();
+    this.#state = state;
+    this.#growths = growths;
+    this.#failedProbes = failedProbes;
+    this.#openForMs = leftMs;
+    this.#openUntilMs = nowMs + leftMs;
+    if (state === 'ramping') this.#closedAtMs = nowMs + leftMs - this.#options.rampMs;
+  }
+
+  get course(): BreakerCourse {
+    const nowMs = this.#clock.now();
+    const endMs = {
+      open: this.#openUntilMs,
+      ramping: this.#closedAtMs + this.#options.rampMs,
+      closed: 0,
+      half_open: 0,
+    };
+    const leftMs = Math.max(0, endMs[this.#state] - nowMs);
+    return { state: this.#state, leftMs, growths: this.#growths, failedProbes: this.#failedProbes };
+  }
+
+  /** Counts an attempt as one of its own that another one has let pass. */
+  join(): BreakerTicket {
+    const ticket: BreakerTicket = { epoch: this.#epoch, atMs: this.#clock.now(), settled: false };
+    this.#inFlight++;
+    if (this.#state === 'half_open') this.#probes.add(ticket);
+    return ticket;
+  }
+
   /** Asks for leave to try once. */
   ask(): BreakerDecision {
     const nowMs = this.#clock.now();
@@ -97,10 +138,7 @@ export class CircuitBreaker {
     this.#pass(nowMs, changes);
     if (this.#state === 'open' && nowMs >= this.#openUntilMs) this.#halfOpen(changes);
     if (!this.#admits(nowMs)) return { kind: 'refused', retryAfterMs: this.#retryAfterMs(nowMs), changes };
-    const ticket: BreakerTicket = { epoch: this.#epoch, atMs: nowMs, settled: false };
-    this.#inFlight++;
-    if (this.#state === 'half_open') this.#probes.add(ticket);
-    return { kind: 'pass', ticket, changes };
+    return { kind: 'pass', ticket: this.join(), changes };
   }
 
   /** The first content has come. */

@@ -4,9 +4,9 @@ import { SluiceError } from '../core/errors.ts';
 import type { SluiceFact } from '../core/events.ts';
 import type { AcquireRequest, BreakerPass, BreakerPort, BreakerSnapshot } from '../core/ports.ts';
 import { DROPPED_UNSENT } from '../core/outcome.ts';
-import type { Outcome } from '../core/outcome.ts';
 import { startTimer, systemRuntime } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
+import { RevocablePass } from '../core/RevocablePass.ts';
 import type { CircuitBreakerOptions } from '../limits/breakerRules.ts';
 import { CircuitBreaker } from '../limits/CircuitBreaker.ts';
 import type { BreakerChange } from '../limits/CircuitBreaker.ts';
@@ -86,7 +86,7 @@ class LocalBreaker implements BreakerPort {
   readonly #name: string;
   readonly #onFact: ((fact: SluiceFact) => void) | undefined;
   /** Passes whose attempts are not sent yet. */
-  readonly #unsent = new Set<Pass>();
+  readonly #unsent = new Set<RevocablePass>();
   #held = 0;
   #timerAtMs: number | undefined;
   #stopTimer: Cancel | undefined;
@@ -120,7 +120,7 @@ class LocalBreaker implements BreakerPort {
       subscriber.error(this.#refusal(decision.retryAfterMs, 'entry', request.model));
       return;
     }
-    const pass = new Pass(request.model, {
+    const pass = new RevocablePass(request.model, {
       settled: () => this.#unsent.delete(pass),
       firstContent: () => this.#machine.firstContent(decision.ticket),
       moved: () => this.#watch(),
@@ -142,7 +142,7 @@ class LocalBreaker implements BreakerPort {
   }
 
   /** If the breaker has opened: the passes that must not be used any more. Newer ones may be made before they hear of it. */
-  #doom(changes: readonly BreakerChange[]): readonly Pass[] {
+  #doom(changes: readonly BreakerChange[]): readonly RevocablePass[] {
     if (!changes.some(({ to }) => to === 'open')) return [];
     const doomed = [...this.#unsent];
     this.#unsent.clear();
@@ -151,7 +151,7 @@ class LocalBreaker implements BreakerPort {
     return doomed;
   }
 
-  #report(changes: readonly BreakerChange[], doomed: readonly Pass[], request?: AcquireRequest): void {
+  #report(changes: readonly BreakerChange[], doomed: readonly RevocablePass[], request?: AcquireRequest): void {
     this.#watch();
     for (const { from, to, reason } of changes) {
       const fact: SluiceFact = { type: 'breaker.changed', breaker: this.#name, from, to, reason };
@@ -178,62 +178,6 @@ class LocalBreaker implements BreakerPort {
       const changes = this.#machine.advance();
       this.#report(changes, this.#doom(changes));
     });
-  }
-}
-
-interface PassOwner {
-  /** It is sent or released: no longer to be revoked. */
-  settled(): void;
-  firstContent(): void;
-  moved(): void;
-  release(outcome: Outcome): void;
-}
-
-class Pass implements BreakerPass {
-  readonly model: string | undefined;
-  readonly #owner: PassOwner;
-  #released = false;
-  #refusal: SluiceError | undefined;
-  #revoke: ((refusal: SluiceError) => void) | undefined;
-
-  constructor(model: string | undefined, owner: PassOwner) {
-    this.model = model;
-    this.#owner = owner;
-  }
-
-  onRevoke(revoke: (refusal: SluiceError) => void): void {
-    this.#revoke = revoke;
-    this.revoke();
-  }
-
-  dispatched(): void {
-    this.#owner.settled();
-    this.#owner.moved();
-  }
-
-  firstContent(): void {
-    this.#owner.firstContent();
-    this.#owner.moved();
-  }
-
-  release(outcome: Outcome): void {
-    if (this.#released) return;
-    this.#released = true;
-    this.#revoke = undefined;
-    this.#owner.settled();
-    this.#owner.release(outcome);
-  }
-
-  doom(refusal: SluiceError): void {
-    this.#refusal = refusal;
-  }
-
-  /** Does nothing unless it is doomed, and only once. */
-  revoke(): void {
-    if (this.#refusal === undefined || this.#released) return;
-    const revoke = this.#revoke;
-    this.#revoke = undefined;
-    revoke?.(this.#refusal);
   }
 }
 

@@ -13,6 +13,7 @@ import { casesOf } from '../helpers/cases.ts';
 import { describeWithRedis, startRedisServer } from '../helpers/redisServer.ts';
 import type { RedisServer } from '../helpers/redisServer.ts';
 import { LATER } from './later.ts';
+import { SlotsWorld } from './slotsWorld.ts';
 
 interface Config {
   readonly redis?: string;
@@ -23,6 +24,8 @@ interface Config {
   readonly window_ms?: number;
   readonly tokens_per_min?: number;
   readonly pipeline?: boolean;
+  readonly shared_concurrency?: number;
+  readonly lease_ms?: number;
 }
 
 interface Step {
@@ -39,6 +42,8 @@ interface RedisExpect {
   readonly decided_by_ms?: number;
   readonly total_ms_max?: number;
   readonly results?: readonly string[];
+  readonly results_last?: string;
+  readonly in_flight_in_redis_after?: number;
   readonly degraded_events?: number;
   readonly degraded_events_max?: number;
   readonly admitted_total_max?: number;
@@ -82,8 +87,23 @@ describeWithRedis('public reports of form redis', () => {
       it.skip(`${id}: ${later}`);
       continue;
     }
+    const { config } = input;
+    const { shared_concurrency } = config;
+    if (shared_concurrency !== undefined) {
+      it(`${id}: ${expected.must} [${symptom}]`, async () => {
+        const world = await SlotsWorld.open(server.port, shared_concurrency, config.lease_ms);
+        for (const step of input.steps) await world.run(step);
+        const inFlight = await world.inFlight();
+        await world.close();
+
+        expect(world.results.at(-1)).to.equal(expected.results_last);
+        if (expected.in_flight_in_redis_after !== undefined) {
+          expect(inFlight).to.equal(expected.in_flight_in_redis_after);
+        }
+      });
+      continue;
+    }
     it(`${id}: ${expected.must} [${symptom}]`, async () => {
-      const { config } = input;
       const dead = config.redis === undefined ? undefined : await deadPort(config.redis.includes('never answers'));
       const admin: Admin = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
       await admin.connect();

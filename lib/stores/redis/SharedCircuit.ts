@@ -16,6 +16,8 @@ interface Step {
 }
 
 const STEPS = 10;
+/** Why a breaker may be in the state that a process remembers: consecutive failures, time, a probe. */
+const REMEMBERED = [0, 1, 3, 0];
 
 /**
  * What `breaker.lua` decides, in TypeScript: the same calls get the same replies. Pure: the time is passed in, in whole
@@ -23,7 +25,7 @@ const STEPS = 10;
  * whether it sends; and probes are leased, so that those of a process that is gone give their places back.
  */
 export class SharedCircuit {
-  readonly #rules: BreakerRules;
+  #rules: BreakerRules;
   readonly #probes = new Map<string, Probe>();
   #window: Step[] = [];
   #state: number = CLOSED;
@@ -46,6 +48,11 @@ export class SharedCircuit {
     this.#rules = rules;
     this.#epoch = nowUs;
     this.#remember(nowUs, last);
+  }
+
+  /** The script takes those of each call. */
+  reload(rules: BreakerRules): void {
+    this.#rules = rules;
   }
 
   call(nowUs: number, call: BreakerCall): WrittenReply {
@@ -90,6 +97,7 @@ export class SharedCircuit {
     if (state === CLOSED) return;
     this.#epoch = Math.max(this.#epoch + 1, nowUs);
     this.#state = state;
+    this.#reason = REMEMBERED[state] ?? 0;
     this.#growths = growths;
     this.#failedProbes = failedProbes;
     this.#openUntilUs = nowUs + leftUs;

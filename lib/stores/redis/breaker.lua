@@ -13,7 +13,7 @@ local CLOSED, OPEN, HALF_OPEN, RAMPING = 0, 1, 2, 3
 local PROBE_SUCCEEDED, CONSECUTIVE, RATIO, TIME_OVER, PROBE_FAILED, PROBE_STUCK, RAMP_OVER = 0, 1, 2, 3, 4, 5, 6
 local FAILURE, SUCCESS = 0, 1
 local NOT, PROBE, DECIDE = 0, 1, 2
-local STEPS = 10
+local STEPS, REMEMBERED = 10, { [OPEN] = CONSECUTIVE, [HALF_OPEN] = TIME_OVER, [RAMPING] = PROBE_SUCCEEDED }
 
 local function exact(number)
   return string.format('%.17g', number)
@@ -64,6 +64,7 @@ local function remember(last)
   if last[1] == CLOSED then return end
   s.epoch = max(s.epoch + 1, now)
   s.state, s.growths, s.failed_probes = last[1], last[3], last[4]
+  s.reason = REMEMBERED[last[1]]
   s.open_until = now + last[2]
   s.open_for = last[2]
   s.closed_at = now + last[2] - rules.rampUs

@@ -8,6 +8,7 @@ import type { ConversationLanesOptions } from '../../limits/ConversationLanes.ts
 import { layersOf } from '../../limits/layersOf.ts';
 import type { QuotaOptions } from '../../limits/layersOf.ts';
 import type {
+  SharedBreaker as SharedBreakerPort,
   SharedLanes,
   SharedQuotas as SharedQuotasPort,
   SharedSlots,
@@ -19,6 +20,8 @@ import { LeasedSlots } from './LeasedSlots.ts';
 import { scriptCallsOf } from './RedisClient.ts';
 import type { RedisClient } from './RedisClient.ts';
 import { Script } from './Script.ts';
+import { SharedBreaker } from './SharedBreaker.ts';
+import type { SharedBreakerOptions } from './SharedBreakerOptions.ts';
 import { SharedConcurrency } from './SharedConcurrency.ts';
 import type { SharedConcurrencyOptions, SharedConcurrencyPort } from './SharedConcurrency.ts';
 import { SharedQuotas } from './SharedQuotas.ts';
@@ -103,6 +106,13 @@ export interface RedisStore {
    */
   concurrency(name: string, options: SharedConcurrencyOptions): SharedConcurrencyPort;
   /**
+   * A breaker of all processes that name it: what one finds out, all know with their next call at the latest, and all
+   * together send no more probes than one would. Options given anew hold from then on. Its `acquire` emits what that of
+   * `createBreaker` does, and `closed` after `close`.
+   * @throws SluiceError `invalid_option` for a wrong option.
+   */
+  breaker(name: string, options?: SharedBreakerOptions): SharedBreakerPort;
+  /**
    * Lanes of that name: in each conversation one turn runs at a time, of all processes that name them, in the order in
    * which they came. `acquire` emits what that of `createLanes` does, and `limiter_unavailable` and `closed` as that of
    * `quota`; who holds a place longer than its lease is sure hears `lane_lost`. Options given anew hold from then on.
@@ -183,6 +193,7 @@ export function redisStore(
   const member = randomUUID();
   const script = Script.read('quotaBuckets.lua', 'quotaCooldowns.lua', 'quotaLine.lua', 'quota.lua');
   const quotasOf = new Map<string, SharedQuotas>();
+  const breakersOf = new Map<string, SharedBreaker>();
   const lanesOf = new Map<string, SharedLanesDesk>();
   const onLoss = oneOf('lanesOnStoreLoss', lanesOnStoreLoss, ['wait', 'local']);
   const opened: { close(): void }[] = [];
@@ -218,6 +229,16 @@ export function redisStore(
     concurrency(name, concurrencyOptions) {
       const slots = slotsOf(name, concurrencyOptions.limit);
       return opening(new SharedConcurrency(slots, concurrencyOptions, runtime));
+    },
+    breaker(name, breakerOptions = {}) {
+      let made = breakersOf.get(name);
+      if (made) made.reload(breakerOptions);
+      else {
+        const settings = { ...times, name, key: keyOf(name, 'breaker') };
+        made = opening(new SharedBreaker(breakerOptions, link, settings));
+        breakersOf.set(name, made);
+      }
+      return made;
     },
     lanes(name, bounds = {}) {
       let made = lanesOf.get(name);

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../core/errors.ts';
+import type { BreakerState } from '../../core/events.ts';
 
 export interface WaitBound {
   readonly code: 'queue_timeout' | 'timeout_deadline';
@@ -28,4 +29,19 @@ export function storeUnavailable(reason: string): SluiceError {
 
 export function storeClosed(): SluiceError {
   return new SluiceError('closed', 'the store has been closed', { while: 'queue' });
+}
+
+export function circuitOpen(
+  breaker: string,
+  state: BreakerState,
+  leftMs: number,
+  stage: 'entry' | 'queue',
+  model: string | undefined,
+): SluiceError {
+  const message = `the circuit breaker ${breaker} is ${state.replace('_', '-')}`;
+  return new SluiceError('circuit_open', message, {
+    retryAfterMs: Math.max(1, Math.ceil(leftMs)),
+    model,
+    while: stage,
+  });
 }
