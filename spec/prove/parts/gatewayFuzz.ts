@@ -41,8 +41,8 @@ export async function gatewayFuzz({ requests, seed, concurrency }: FuzzOptions):
       gateway: { keys: [createHash('sha256').update(KEY).digest('hex')] },
     },
     maxBodyBytes: 64 * 1024,
-    bodyMs: 300,
-    listen: { headersMs: 300 },
+    bodyMs: 2_000,
+    listen: { headersMs: 2_000 },
   });
   const port = Number(new URL(url).port);
   let uncaught = 0;
