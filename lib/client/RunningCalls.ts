@@ -8,7 +8,7 @@ import type { Runtime } from '../core/runtime.ts';
 /** The calls that run or wait, and their end. */
 export class RunningCalls {
   /** Fails when calls that still run are to end. Hand-written: a Subject looks through all of them when one leaves. */
-  readonly cut$ = new Observable<never>((subscriber) => {
+  readonly cut$: Observable<never> = new Observable<never>((subscriber) => {
     this.#listening.add(subscriber);
     return () => this.#listening.delete(subscriber);
   });
