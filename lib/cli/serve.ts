@@ -12,13 +12,14 @@ import type { Command, Terminal } from './Command.ts';
 import { numberFlag, parseFlags, wrongFlag } from './flags.ts';
 import { newKey } from './serve/newKey.ts';
 import { serveClients } from './serve/serveClients.ts';
+import { serveStore } from './serve/serveStore.ts';
 import { serveTelemetry } from './serve/serveTelemetry.ts';
 
 const help = `Usage: sluice serve [flags]
        sluice serve --new-key
 
 Runs an OpenAI-compatible gateway under a policy until it is interrupted, then lets its calls come to their end.
-Clients come from the policy's \`clients\`, or from OPENAI_API_KEY and OPENAI_BASE_URL.
+Clients come from the policy's \`clients\`, or from OPENAI_API_KEY and OPENAI_BASE_URL; a \`store\` with a \`url\` is Redis.
 
   --policy FILE    the policy, YAML or JSON (all defaults)
   --base-url URL   the provider, where the policy names no clients (OPENAI_BASE_URL, or OpenAI)
@@ -57,11 +58,14 @@ export const serve: Command = {
     if (policy === undefined) return 1;
     const clients = serveClients(policy, { baseURL: values['base-url'], env: process.env });
     const telemetry = values.telemetry === true ? await serveTelemetry() : undefined;
+    const warn = (message: string): void => terminal.complain(`sluice serve: ${message}`);
+    const shared = policy.store.url === undefined ? undefined : await serveStore(policy.store.url, warn);
     const interrupted = terminal.interrupted();
 
     const sluice = createSluice(clients, policy, {
       telemetry: telemetry?.observer,
-      warn: (message) => terminal.complain(`sluice serve: ${message}`),
+      store: shared?.store,
+      warn,
     });
     telemetry?.observe(sluice);
     const page = values.page === false ? undefined : createLivePage(sluice);
@@ -74,6 +78,7 @@ export const serve: Command = {
       page?.close();
       await gateway.close({ drainMs });
       await sluice.close({ drainMs: 0 });
+      shared?.close();
       await Promise.all(Object.values(clients).map((client) => client.close()));
       await telemetry?.shutdown();
     };
@@ -103,7 +108,9 @@ function printKey(terminal: Terminal): number {
 function policyOf(path: string | undefined, terminal: Terminal): Policy | undefined {
   if (path === undefined) return parsePolicy({});
   try {
-    return loadPolicy(path);
+    const policy = loadPolicy(path);
+    // Where it names no clients there is one, and models must not name another.
+    return Object.keys(policy.clients).length > 0 ? policy : loadPolicy(path, { clients: ['main'] });
   } catch (error) {
     if (!isSluiceError(error) || error.code !== 'invalid_policy') throw error;
     terminal.complain(error.message);

@@ -9,6 +9,7 @@ import type { Terminal } from '../../lib/cli/Command.ts';
 import { runCli } from '../../lib/cli/runCli.ts';
 import { startEmulator } from '../../lib/emulator/index.ts';
 import type { Emulator } from '../../lib/emulator/index.ts';
+import { describeWithRedis, startRedisServer } from '../helpers/redisServer.ts';
 
 const chat = { model: 'm', messages: [{ role: 'user', content: 'hello' }] };
 
@@ -222,6 +223,42 @@ describe('sluice serve', () => {
     expect(second.complained.join()).to.include(`port ${port} is taken`);
     stop();
     await code;
+  });
+
+  it('tells of a model whose client there is not', async () => {
+    const { code, complained } = serve('--policy', policyFile('models: { m: { client: azure } }'), ...toEmulator());
+    expect(await code).to.equal(1);
+    expect(complained.join()).to.include('models.m.client');
+  });
+
+  it('refuses a store that is none, and does not repeat its address', async () => {
+    const { code, complained } = serve('--policy', policyFile('store: { url: "http://u:secret@x" }'), ...toEmulator());
+    expect(await code).to.equal(2);
+    expect(complained.join()).to.include('store.url').and.not.include('secret');
+  });
+
+  describeWithRedis('with a store', () => {
+    it('shares a quota with other gateways', async () => {
+      const redis = await startRedisServer();
+      const path = policyFile(
+        [
+          `store: { url: 'redis://127.0.0.1:${redis.port}' }`,
+          'quota: { account: { requestsPerMinute: 1, burstRequests: 1, maxWaiting: 0 } }',
+          'models: { default: { retry: { attempts: 1 } } }',
+        ].join('\n'),
+      );
+      const gateways = [serve('--policy', path, ...toEmulator()), serve('--policy', path, ...toEmulator())];
+      const statuses: number[] = [];
+      for (const { address } of gateways) {
+        statuses.push((await post(`${(await address).baseURL}/chat/completions`, chat)).status);
+      }
+      expect(statuses).to.deep.equal([200, 429]);
+      for (const { stop, code } of gateways) {
+        stop();
+        expect(await code).to.equal(0);
+      }
+      await redis.close();
+    });
   });
 
   it('refuses --base-url next to clients of the policy', async () => {
