@@ -2,10 +2,10 @@ import { invalidOption } from '../core/errors.ts';
 import type { Engine } from './Engine.ts';
 import type { Sluice } from './Sluice.ts';
 
-const engines = new WeakMap<Sluice, Engine>();
+const engines = new WeakMap<object, Engine>();
 
 /** What a client that `createSluice` made runs on, for the parts of this library that pass on what others ask. */
-export function engineOf(sluice: Sluice): Engine {
+export function engineOf(sluice: object): Engine {
   const engine = engines.get(sluice);
   if (engine === undefined) throw invalidOption('sluice', 'what createSluice returns', sluice);
   return engine;

@@ -47,6 +47,8 @@ export type { ListenOptions } from './gateway/ListenOptions.ts';
 export { createGateway } from './gateway/createGateway.ts';
 export type { Gateway } from './gateway/createGateway.ts';
 export type { GatewayAddress } from './gateway/createGateway.ts';
+export type { GatewayClient } from './gateway/createGateway.ts';
+export type { GatewayCloseOptions } from './gateway/createGateway.ts';
 export { createLivePage } from './live/createLivePage.ts';
 export type { LiveListener } from './live/createLivePage.ts';
 export type { LivePage } from './live/createLivePage.ts';

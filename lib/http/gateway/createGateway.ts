@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { engineOf } from '../../client/engineOf.ts';
 import type { Sluice } from '../../client/Sluice.ts';
 import { SLUICE_DEFAULTS } from '../../client/SluiceOptions.ts';
-import type { CloseOptions } from '../../client/SluiceOptions.ts';
 import { zeroOrInfinity } from '../../core/checks.ts';
 import { GatewayDesk } from './GatewayDesk.ts';
 import { gatewaySettings } from './GatewayOptions.ts';
@@ -10,6 +9,16 @@ import type { GatewayOptions, HttpListener } from './GatewayOptions.ts';
 import { GatewayServer } from './GatewayServer.ts';
 import { listenOptions } from './ListenOptions.ts';
 import type { ListenOptions } from './ListenOptions.ts';
+
+/** What `createSluice` returns; nothing else will do. */
+export interface GatewayClient {
+  readonly fetch: typeof globalThis.fetch;
+}
+
+export interface GatewayCloseOptions {
+  /** How long calls that run may go on. Milliseconds, 0 or more, or `Infinity`. Default: 10,000. */
+  readonly drainMs?: number | undefined;
+}
 
 /** Where a gateway listens. */
 export interface GatewayAddress {
@@ -36,7 +45,7 @@ export interface Gateway {
    * Answers new requests with 503 and takes no more connections, lets calls that run come to their end, and ends with
    * `closed` what is left after `drainMs`. The client itself stays open.
    */
-  close(options?: CloseOptions): Promise<void>;
+  close(options?: GatewayCloseOptions): Promise<void>;
 }
 
 /**
@@ -76,9 +85,9 @@ export interface Gateway {
  * console.log(`Set OPENAI_BASE_URL=${baseURL}`);
  * ```
  */
-export function createGateway(sluice: Sluice, options: GatewayOptions = {}): Gateway {
+export function createGateway(sluice: GatewayClient, options: GatewayOptions = {}): Gateway {
   const engine = engineOf(sluice);
-  const desk = new GatewayDesk(sluice, engine, gatewaySettings(options));
+  const desk = new GatewayDesk(sluice as Sluice, engine, gatewaySettings(options));
   const listener = (request: IncomingMessage, response: ServerResponse): void => desk.answer(request, response);
   let server: GatewayServer | undefined;
   return {
