@@ -10,21 +10,22 @@ import type { Refusal } from './Refusal.ts';
 
 /** How often Node looks for heads that are late. */
 const CHECK_MS = 1_000;
+const SPARE_MS = 1_000;
 
 /** A server of the gateway's own. What is no request is answered here: it never gets to a listener. */
 export class GatewayServer {
   readonly #server: Server;
   readonly #settings: ListenSettings;
 
-  constructor(listener: HttpListener, settings: ListenSettings) {
+  constructor(listener: HttpListener, settings: ListenSettings, bodyMs: number) {
     const { maxHeaderBytes, headersMs, keepAliveMs, maxConnections } = settings;
     this.#settings = settings;
     this.#server = createServer(
       {
         maxHeaderSize: maxHeaderBytes,
         headersTimeout: headersMs,
-        // Bodies have a limit of their own, which is answered like all else.
-        requestTimeout: 0,
+        // Later than the desk's own limit on bodies, which is answered like all else: this one is for bodies that nobody waits for.
+        requestTimeout: headersMs + bodyMs + SPARE_MS,
         keepAliveTimeout: keepAliveMs,
         connectionsCheckingInterval: CHECK_MS,
       },

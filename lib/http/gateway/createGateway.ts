@@ -87,7 +87,8 @@ export interface Gateway {
  */
 export function createGateway(sluice: GatewayClient, options: GatewayOptions = {}): Gateway {
   const engine = engineOf(sluice);
-  const desk = new GatewayDesk(sluice as Sluice, engine, gatewaySettings(options));
+  const settings = gatewaySettings(options);
+  const desk = new GatewayDesk(sluice as Sluice, engine, settings);
   const listener = (request: IncomingMessage, response: ServerResponse): void => desk.answer(request, response);
   let server: GatewayServer | undefined;
   return {
@@ -96,7 +97,7 @@ export function createGateway(sluice: GatewayClient, options: GatewayOptions = {
       return desk.inFlight;
     },
     async listen(where = {}) {
-      const opened = new GatewayServer(listener, listenOptions(where, server));
+      const opened = new GatewayServer(listener, listenOptions(where, server), settings.bodyMs);
       const { host, port } = await opened.listening();
       server = opened;
       if (desk.isOpenTo(host)) {

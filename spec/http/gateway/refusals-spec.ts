@@ -155,6 +155,16 @@ describe('createGateway, requests that are no calls', () => {
       .and.to.include('"code":"request_timeout"');
   });
 
+  it('closes connections whose bodies nobody waits for, and which do not come', async function () {
+    this.timeout(10_000);
+    await start({ bodyMs: 50, listen: { headersMs: 50 } });
+    for (const line of ['GET /healthz', 'POST /nowhere']) {
+      // Resolves only once the connection is closed.
+      const text = await exchange(portOf(), `${line} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`);
+      expect(text).to.match(/^HTTP\/1\.1 (?:200|404) /);
+    }
+  });
+
   it('answers 408 to a head that does not come', async function () {
     this.timeout(10_000);
     await start({ listen: { headersMs: 100 } });
