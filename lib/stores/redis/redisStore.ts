@@ -8,10 +8,12 @@ import type { ConversationLanesOptions } from '../../limits/ConversationLanes.ts
 import { layersOf } from '../../limits/layersOf.ts';
 import type { QuotaOptions } from '../../limits/layersOf.ts';
 import type {
+  LimitStore,
   SharedBreaker as SharedBreakerPort,
   SharedLanes,
   SharedQuotas as SharedQuotasPort,
   SharedSlots,
+  SharedSpend,
   StoreChange,
   StoreLoss,
 } from '../../limits/LimitStore.ts';
@@ -25,6 +27,7 @@ import type { SharedBreakerOptions } from './SharedBreakerOptions.ts';
 import { SharedConcurrency } from './SharedConcurrency.ts';
 import type { SharedConcurrencyOptions, SharedConcurrencyPort } from './SharedConcurrency.ts';
 import { SharedQuotas } from './SharedQuotas.ts';
+import { SharedSpendDesk } from './SharedSpendDesk.ts';
 import { SharedLanesDesk } from './SharedLanesDesk.ts';
 import { StoreLink } from './StoreLink.ts';
 
@@ -79,7 +82,7 @@ const MEMBER_MS = 60_000;
 /** How long a quota that nobody uses is remembered: by then every bucket is full. */
 const KEEP_MS = 86_400_000;
 
-export interface RedisStore {
+export interface RedisStore extends LimitStore {
   /**
    * The quota of that name, shared by all processes that name it: with the same options as `createQuota`, which every
    * process should give alike. Its `acquire` emits the same errors, and `limiter_unavailable` where the store is lost and
@@ -119,6 +122,14 @@ export interface RedisStore {
    * @throws SluiceError `invalid_option` for a wrong option.
    */
   lanes(name: string, options?: ConversationLanesOptions): SharedLanes;
+  /** What tenants spend a day, over all processes that name it. Used by `createSluice`. */
+  spend(name: string): SharedSpend;
+  /** Longest time that one decision of the store takes. */
+  readonly answerMs: number;
+  /** Takes another rule for what happens while the store is lost. `createSluice` gives it that of its policy. */
+  setLoss(loss: StoreLoss): void;
+  /** As the option of that name; returns what ends it. */
+  onChange(listener: (change: StoreChange) => void): () => void;
   /** Ends those who wait with `closed`. The client stays open: it is yours. */
   close(): void;
 }
@@ -220,7 +231,7 @@ export function redisStore(
   return {
     quota(name, quotaOptions) {
       const layers = layersOf(quotaOptions).map(([layer, rates]) => ({ ...rates, name: layer }));
-      return quotas(name, quotaOptions).route(layers, quotaOptions.reportsTo);
+      return quotas(name, quotaOptions).route(layers, { reportsTo: quotaOptions.reportsTo });
     },
     quotas,
     slots(name, limit) {
@@ -249,6 +260,15 @@ export function redisStore(
       }
       return made;
     },
+    spend(name) {
+      return opening(new SharedSpendDesk(link, { member, name: keyOf(name, 'spend') }));
+    },
+    // One call may be under way when the next is wanted.
+    answerMs: 2 * commandTimeoutMs,
+    setLoss(loss) {
+      link.loss = oneOf('onStoreLoss', loss, ['share', 'refuse']);
+    },
+    onChange: (listener) => link.listen(listener),
     close() {
       link.close();
       for (const each of opened) each.close();
