@@ -1,7 +1,11 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { APIError, AuthenticationError, RateLimitError } from 'openai';
 import { startEmulator } from '../../../lib/emulator/index.ts';
 import type { Emulator, EmulatorOptions } from '../../../lib/emulator/index.ts';
+import { httpSource } from '../../../lib/http/transport/httpSource.ts';
 import { eventsOf, startGateway } from '../../helpers/gateways.ts';
 import type { GatewaySetup, RunningGateway } from '../../helpers/gateways.ts';
 import { rawServer } from '../../helpers/rawServer.ts';
@@ -115,6 +119,34 @@ describe('createGateway, calls', () => {
       exchange.end();
     });
     expect(await (await ask(CHAT, { ...chat, stream: true })).text()).to.equal(`data: ${odd}\n\ndata: [DONE]\n\n`);
+  });
+
+  it('sends requests byte for byte where nothing in them is changed, and its own key', async () => {
+    const sent: { readonly body: string; readonly key: string | undefined }[] = [];
+    const server = createServer((request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (part: string) => (body += part));
+      request.on('end', () => {
+        sent.push({ body, key: request.headers.authorization });
+        response.setHeader('content-type', 'application/json').end(JSON.stringify({ choices: [{ message: {} }] }));
+      });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    closers.push(async () => void server.close());
+    const source = httpSource({
+      baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+      apiKey: 'of-the-provider',
+    });
+    closers.push(() => source.close());
+    const { ask, close } = await startGateway(source, {
+      policy: { models: { default: {}, other: { params: { set: { seed: 1 } } } } },
+    });
+    closers.push(close);
+    const odd = '{"model":"m", "messages":[{"role":"user","content":"\\u0041"}],"big":12345678901234567890}';
+    await ask(CHAT, odd, { authorization: 'Bearer of-the-caller', 'x-sluice-tenant': 'acme' });
+    await ask(CHAT, odd.replace('"m"', '"other"'));
+    expect(sent[0]).to.deep.equal({ body: odd, key: 'Bearer of-the-provider' });
+    expect(JSON.parse(sent[1]?.body ?? '')).to.include({ model: 'other', seed: 1 });
   });
 
   it('asks for usage on its own account, and hides it', async () => {
