@@ -21,7 +21,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   process: fc.nat(2),
   loses: fc.nat(9).map((n) => n === 0),
   forgets: fc.nat(19).map((n) => n === 0),
-  ops: fc.array(fc.record({ kind: fc.nat(11), a: fc.nat(1000), b: fc.nat(1000) }), { minLength: 1, maxLength: 5 }),
+  ops: fc.array(fc.record({ kind: fc.nat(12), a: fc.nat(1000), b: fc.nat(1000) }), { minLength: 1, maxLength: 5 }),
 });
 
 interface Had {
@@ -70,7 +70,7 @@ class Caller {
       const [left] = this.#had.splice(this.#had.indexOf(had), 1);
       return ['leave', left!.lane, left!.order];
     }
-    return kind === 10 && had.process === this.#process ? againOf(had) : ['look'];
+    return kind < 12 && had.process === this.#process ? againOf(had) : ['look'];
   }
 }
 
@@ -104,7 +104,7 @@ describeWithRedis('lanes.lua', () => {
         for (const [kind = 0] of answers) if (kind > 0) count[kinds[kind]!]++;
         for (const [, token] of news) count[token === 0 ? 'superseded' : 'passedOn']++;
       }
-      for (const [kind, times] of Object.entries(count)) expect(times, kind).to.be.above(replies.length / 200);
+      for (const [kind, times] of Object.entries(count)) expect(times, kind).to.be.above(0);
     },
   });
 });
