@@ -2,7 +2,7 @@ import { makeCalls } from './calls.js';
 import { makeCharts } from './charts.js';
 import { setAttribute, setText } from './dom.js';
 import { listen } from './feed.js';
-import { duration, time } from './format.js';
+import { time } from './format.js';
 import { makeStanding } from './standing.js';
 import { makeTiles } from './tiles.js';
 
@@ -68,9 +68,9 @@ function draw(frame) {
 }
 
 function sinceOf(watchedMs) {
-  return watchedMs < SECONDS * 1000
-    ? `watching for ${watchedMs < 60_000 ? `${Math.floor(watchedMs / 1000)} s` : duration(Math.max(100_000, watchedMs))}`
-    : '';
+  const seconds = Math.floor(watchedMs / 1000);
+  if (seconds >= SECONDS) return '';
+  return seconds < 60 ? `watching for ${seconds} s` : `watching for ${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 function showAlarm({ closed, models }) {

@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { builtDist } from '../helpers/builtDist.ts';
+import OpenAI from 'openai';
+import type { Page } from 'playwright-core';
+import type { ChatServer } from '../../examples/chat-page/chatServer.ts';
+import { startEmulator } from '../../lib/emulator/index.ts';
+import type { Emulator } from '../../lib/emulator/index.ts';
+import { describeInChromium, picture, until } from '../helpers/chromium.ts';
+
+const TOKENS = 120;
+
+describeInChromium('examples/chat-page, in Chromium', (browser) => {
+  let emulator: Emulator;
+  let chat: ChatServer;
+  let page: Page;
+  let complaints: readonly string[];
+  before(builtDist);
+  beforeEach(async () => {
+    emulator = await startEmulator({ firstTokenMs: 50, tokenMs: 20, tokens: TOKENS });
+    // Not before dist/ is there: the example uses the package as its readers do.
+    const { startChatServer } = await import('../../examples/chat-page/chatServer.ts');
+    chat = await startChatServer(new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' }));
+    ({ page, complaints } = await browser.open(chat.url, { viewport: { width: 900, height: 640 } }));
+  });
+  afterEach(async () => {
+    await chat.close();
+    await emulator.close();
+  });
+
+  async function ask(text: string): Promise<void> {
+    await page.getByRole('textbox', { name: 'Message' }).fill(text);
+    await page.keyboard.press('Enter');
+  }
+  const written = (): Promise<string> => page.locator('.assistant').last().innerText();
+  const someWritten = (length: number): Promise<void> =>
+    until(page, `document.querySelector('.assistant:last-child')?.textContent.length > ${length}`);
+  const ended = (): Promise<void> =>
+    until(page, "document.querySelector('#stop').hidden && !document.querySelector('.writing')");
+  /** What the provider sends, in whole. */
+  async function wholeAnswer(): Promise<string> {
+    const other = await startEmulator({ firstTokenMs: 0, tokenMs: 0, tokens: TOKENS });
+    const openai = new OpenAI({ baseURL: other.baseURL, apiKey: 'none' });
+    const messages = [{ role: 'user' as const, content: 'Tell me a story' }];
+    const { choices } = await openai.chat.completions.create({ model: 'gpt-5.5', messages });
+    await other.close();
+    return choices[0]?.message.content ?? '';
+  }
+
+  it('streams', async () => {
+    await ask('Tell me a story');
+    await someWritten(20);
+    const begun = await written();
+    expect(await page.locator('.writing').count()).to.equal(1);
+    await picture(page, 'chat-page');
+    await ended();
+    expect((await written()).length).to.be.above(begun.length);
+    expect(await written()).to.equal((await wholeAnswer()).trim());
+    await ask('And another');
+    await ended();
+    expect(await page.locator('.assistant').count()).to.equal(2);
+    expect(emulator.report().requests).to.equal(2);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('stops: the request to the provider is aborted, and what came stays', async () => {
+    await ask('Tell me a story');
+    await someWritten(20);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped.').waitFor();
+    await ended();
+    const { aborts, answered } = emulator.report();
+    expect({ aborts, answered }).to.deep.equal({ aborts: 1, answered: 0 });
+    const stopped = await written();
+    expect(stopped.length).to.be.within(20, (await wholeAnswer()).length - 1);
+    await ask('Go on');
+    await ended();
+    expect(await page.locator('.assistant').count()).to.equal(2);
+    expect(await page.locator('.assistant').first().innerText()).to.equal(stopped);
+  });
+
+  it('goes on after its connection broke, twice, without a second bill', async () => {
+    await ask('Tell me a story');
+    for (const length of [20, 120]) {
+      await someWritten(length);
+      chat.server.closeAllConnections();
+    }
+    await ended();
+    expect(await written()).to.equal((await wholeAnswer()).trim());
+    const { requests, answered, aborts } = emulator.report();
+    expect({ requests, answered, aborts }).to.deep.equal({ requests: 1, answered: 1, aborts: 0 });
+  });
+
+  it('goes on after the page was loaded again in mid-answer, without a second bill', async () => {
+    await ask('Tell me a story');
+    await someWritten(20);
+    await page.reload();
+    await someWritten(20);
+    await ended();
+    expect(await page.locator('.user').allInnerTexts()).to.deep.equal(['Tell me a story']);
+    expect(await written()).to.equal((await wholeAnswer()).trim());
+    expect(emulator.report().requests).to.equal(1);
+  });
+
+  it('says why there is no answer', async () => {
+    emulator.script([{ kind: 'error', error: 'bad_request', times: 'always' }]);
+    await ask('Tell me a story');
+    await page.getByText(/^No answer: /).waitFor();
+    await ended();
+    expect(await page.locator('.assistant').count()).to.equal(0);
+  });
+});
