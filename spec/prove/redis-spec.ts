@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { describeWithRedis, startRedisServer } from '../helpers/redisServer.ts';
+import type { RedisServer } from '../helpers/redisServer.ts';
+import { startEmulatorProcess } from './parts/emulatorProcess.ts';
+import type { EmulatorProcess } from './parts/emulatorProcess.ts';
+import { emulatorOf } from './parts/fullSpeed.ts';
+import { runFour, runKilled, runThrough } from './parts/redisRuns.ts';
+import type { RedisWorld } from './parts/redisRuns.ts';
+
+// Shortened: what must never happen. How much of the quota is used and how fast is for a quiet machine.
+
+describeWithRedis('four processes that share a quota of 3,000 a minute', function () {
+  const provider = { requestsPerMinute: 3000, burstRequests: 50, firstTokenMs: 100 };
+  let server: RedisServer;
+  let emulator: EmulatorProcess;
+  let world: RedisWorld;
+
+  before(async () => {
+    server = await startRedisServer();
+    emulator = await startEmulatorProcess(emulatorOf(provider));
+    world = { provider, emulator, redisPort: server.port };
+  });
+  after(async () => {
+    await emulator.close();
+    await server.close();
+  });
+
+  it('get no 429 under uneven load, and all are answered', async function () {
+    this.timeout(60_000);
+    const { calls, answered, rateLimited, used } = await runFour(world, 2000);
+
+    expect(rateLimited).to.equal(0);
+    expect(answered).to.equal(calls);
+    expect(used).to.be.within(0.6, 1.2);
+  });
+
+  it('use what one had that was killed', async function () {
+    this.timeout(60_000);
+    const { rateLimited, usedAfter } = await runKilled(world, 300, 1000);
+
+    expect(rateLimited).to.equal(0);
+    expect(usedAfter).to.be.within(0.6, 1.2);
+  });
+
+  it('go on by shares while the store is away, and return', async function () {
+    this.timeout(60_000);
+    const { rateLimited, failed, lost, returned, usedBack } = await runThrough(world, {
+      breaking: () => server.stop(),
+      awayMs: 1500,
+      mending: () => server.start(),
+      afterMs: 1000,
+    });
+
+    expect({ rateLimited, failed }).to.deep.equal({ rateLimited: 0, failed: 0 });
+    expect(lost).to.be.at.least(4);
+    expect(returned).to.equal(lost);
+    expect(usedBack).to.be.within(0.5, 1.3);
+  });
+});
