@@ -33,7 +33,8 @@ else process.once('message', (job) => void work(job as Job));
 /** One of the processes: nothing in it knows of the others. */
 async function work({ redisUrl, baseURL, calls }: Job): Promise<void> {
   const redis = await createClient({ url: redisUrl }).connect();
-  const store = redisStore(redis);
+  // How many there are, so that one which cannot reach the store takes its part of the quota.
+  const store = redisStore(redis, { processes: loads.length, commandTimeoutMs: 1000 });
   const openai = new OpenAI({ baseURL, apiKey: 'none' });
   const sluice = createSluice(openai, { deadlineMs: 60_000, quota: { account } }, { store });
 

@@ -102,6 +102,22 @@ describeWithRedis('redisStore, as daily spend', () => {
     await until(() => first.others(DAY, 'acme'), 2.5);
   }).timeout(20_000);
 
+  it('is not lost where this process itself was held up while the answer came', async () => {
+    const answer = (): Promise<unknown> => new Promise((resolve) => void setTimeout(() => resolve(['0']), 60));
+    const changes: string[] = [];
+    const onChange = ({ type }: { readonly type: string }): void => void changes.push(type);
+    const store = redisStore({ evalSha: answer, eval: answer }, { commandTimeoutMs: 40, onChange });
+    stores.push(store);
+    const spend = store.spend('held-up');
+    const known = heard(spend, 'acme');
+    await soon(1);
+    const untilMs = performance.now() + 150;
+    while (performance.now() < untilMs);
+    await known;
+    expect(spend.others(DAY, 'acme')).to.equal(0);
+    expect(changes).to.deep.equal([]);
+  });
+
   it('forgets a day after two', async () => {
     const spend = spender();
     spend.add(DAY, 'acme', 1);
