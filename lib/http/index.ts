@@ -1,3 +1,6 @@
+export type { ErrorCode } from '../core/errors.ts';
+export type { LocalErrorCode } from '../core/errors.ts';
+export type { UpstreamErrorCode } from '../core/errors.ts';
 export type { Usage } from '../core/hints.ts';
 export type { Restart } from '../core/restart.ts';
 export type { Runtime } from '../core/runtime.ts';
