@@ -48,6 +48,7 @@ const FACTS: { readonly [T in SluiceFact['type']]: FactOf<T> } = {
   cooldown: { type: 'cooldown', waitMs: 2000, reason: 'rate_limited' },
   fallback: { type: 'fallback', from: 'gpt-5.5', to: 'deepseek-v3.2', code: 'circuit_open' },
   restart: { type: 'restart', code: 'stream_truncated' },
+  'store.changed': { type: 'store.changed', to: 'lost', reason: 'TIMEOUT' },
   refused: { type: 'refused', code: 'queue_full', retryAfterMs: 900 },
   settled: { type: 'settled', reservedTokens: 900, usedTokens: 500, refundedTokens: 0 },
   'call.ended': {

@@ -28,7 +28,7 @@ export function hasRedisServer(): boolean {
 }
 
 /** `describe` for specs of the store. Where no server is installed they are skipped with a notice, and fail in CI. */
-export function describeWithRedis(title: string, specs: () => void): void {
+export function describeWithRedis(title: string, specs: (this: Mocha.Suite) => void): void {
   if (hasRedisServer()) {
     describe(title, specs);
     return;
