@@ -28,8 +28,9 @@ const RULES = {
   emulator: { parts: ['core', 'limits', 'emulator/model'], packages: [], node: true },
   simulator: {
     parts: ['core', 'limits', 'wire', 'sources', 'operators', 'policy', 'client', 'emulator/model', 'testing'],
-    packages: ['rxjs'],
+    packages: ['rxjs', 'zod', 'csv-parse'],
     types: ['openai'],
+    node: ['fs', 'path'],
   },
   testing: { parts: ['core'], packages: ['rxjs'] },
 };

@@ -21,6 +21,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'run an OpenAI-compatible gateway under a policy',
     load: async () => (await import('./serve.ts')).serve,
   },
+  simulate: {
+    summary: 'say what a load would meet, in virtual time',
+    load: async () => (await import('./simulate.ts')).simulateCommand,
+  },
   check: {
     summary: 'say what a policy does, or what is wrong with it',
     load: async () => (await import('./check.ts')).check,

@@ -6,6 +6,7 @@ import type { PolicyInput } from './PolicyInput.ts';
 import { problemOf } from './PolicyProblem.ts';
 import type { PolicyPath, PolicyProblem } from './PolicyProblem.ts';
 import { resolvePolicy } from './resolvePolicy.ts';
+import { policySchema } from './schema/policySchema.ts';
 import { schemaProblems } from './schemaProblems.ts';
 
 /** What became of a policy: `policy` is there where `problems` is empty. */
@@ -83,7 +84,7 @@ export function readPolicy(
 ): PolicyReading {
   const { data, problems: unreadable } = plainData(value);
   const found = [...settled, ...unreadable];
-  const { problems: misfits, rest, removed } = schemaProblems(data ?? {}, value);
+  const { problems: misfits, rest, removed } = schemaProblems(policySchema, data ?? {}, value);
   for (const misfit of misfits) {
     if (found.some(({ path }) => touches(path, misfit.path))) continue;
     found.push(hidden.some((path) => isSame(path, misfit.path)) ? withoutValue(misfit) : misfit);

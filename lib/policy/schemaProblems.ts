@@ -2,8 +2,6 @@ import type { z } from 'zod';
 import { closest } from './closest.ts';
 import { problemOf } from './PolicyProblem.ts';
 import type { PolicyPath, PolicyProblem } from './PolicyProblem.ts';
-import type { PolicyInput } from './PolicyInput.ts';
-import { policySchema } from './schema/policySchema.ts';
 import { isSecret, looksSecret, shown, shownName } from './shown.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -12,9 +10,9 @@ type Issue = z.core.$ZodIssue;
  * What does not fit the schema, each by its path, and what is left when it is taken away, if that fits: so that faults
  * between settings are found in the same run.
  */
-export interface SchemaProblems {
+export interface SchemaProblems<T> {
   readonly problems: readonly PolicyProblem[];
-  readonly rest: PolicyInput | undefined;
+  readonly rest: T | undefined;
   /** What was taken away. */
   readonly removed: readonly PolicyPath[];
 }
@@ -22,12 +20,13 @@ export interface SchemaProblems {
 /** A setting may hide others: an object that has lost a setting it needs is taken away in the next round. */
 const ROUNDS = 4;
 
-export function schemaProblems(data: unknown, raw: unknown): SchemaProblems {
+/** `raw`: what `data` was made of, of which problems show what came. */
+export function schemaProblems<T>(schema: z.ZodType<T>, data: unknown, raw: unknown): SchemaProblems<T> {
   const problems: PolicyProblem[] = [];
   const removed: PolicyPath[] = [];
   let rest = data;
   for (let round = 0; round < ROUNDS; round++) {
-    const parsed = policySchema.safeParse(rest);
+    const parsed = schema.safeParse(rest);
     if (parsed.success) return { problems, rest: parsed.data, removed };
     const found = parsed.error.issues.flatMap((issue) => problemsOf(issue, [], raw));
     if (round === 0) problems.push(...found);

@@ -1,3 +1,4 @@
+import { alignColumns } from '../alignColumns.ts';
 import type { Score } from './Scoreboard.ts';
 
 export interface DemoResult extends Score {
@@ -20,20 +21,7 @@ export function demoTable(results: readonly DemoResult[]): string {
     ['conversations in order', ({ inOrder, conversations }) => `${inOrder} of ${conversations}`],
     ['took', ({ tookMs }) => duration(tookMs)],
   ];
-  const cells = rows.map(([label, cell]) => [label, ...results.map(cell)]);
-  const widths = ['', ...results].map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  return cells
-    .map((row) =>
-      row
-        .map((cell, column) => pad(cell, widths[column] ?? 0, column > 0))
-        .join('   ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-function pad(cell: string, width: number, right: boolean): string {
-  return right ? cell.padStart(width) : cell.padEnd(width);
+  return alignColumns(rows.map(([label, cell]) => [label, ...results.map(cell)]));
 }
 
 function fixed(value: number, digits: number): string {

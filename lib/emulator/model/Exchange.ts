@@ -10,6 +10,8 @@ export interface Exchange {
   readonly conversation: string | undefined;
   readonly stream: boolean;
   readonly promptTokens: number;
+  /** Prompt and output limit: what was taken of the limits on tokens; 0 unless it was admitted. */
+  readonly reservedTokens: number;
   /** `'admitted'`: it counts as running until {@link end}. */
   readonly verdict: 'admitted' | 'refused' | 'outage';
   /** Why it was refused. */

@@ -10,6 +10,7 @@ function exchange(ordinal: number, changes: Partial<Exchange> = {}): Exchange {
     conversation: undefined,
     stream: true,
     promptTokens: 1,
+    reservedTokens: 0,
     verdict: 'admitted',
     refusal: undefined,
     fault: undefined,

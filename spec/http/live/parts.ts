@@ -1,4 +1,5 @@
 import { Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { SluiceSnapshot } from '../../../lib/client/Sluice.ts';
 import type { BreakerState, SluiceEvent, SluiceFact } from '../../../lib/core/events.ts';
 import type { DeploymentSnapshot } from '../../../lib/core/ports.ts';
@@ -83,7 +84,7 @@ export function snapshotOf(more: {
 /** A client that says what it is told to. */
 export class FakeSource {
   readonly #events = new Subject<SluiceEvent>();
-  readonly events$ = this.#events.asObservable();
+  readonly events$: Observable<SluiceEvent> = this.#events.asObservable();
   standing: SluiceSnapshot = snapshotOf({});
   /** How often it was asked how things stand. */
   asked = 0;

@@ -5,12 +5,13 @@ import type { SharedBreakerOptions } from '../../../lib/stores/redis/SharedBreak
 import { SharedCircuit } from '../../../lib/stores/redis/SharedCircuit.ts';
 import { StoreLink } from '../../../lib/stores/redis/StoreLink.ts';
 import { virtualRuntime } from '../../../lib/testing/virtualRuntime.ts';
+import type { VirtualRuntime } from '../../../lib/testing/virtualRuntime.ts';
 
 const TRIP_MS = 1;
 
 /** A server in virtual time that decides as `breaker.lua` does, and breakers of processes that share one. */
 export class BreakerWorld {
-  readonly runtime = virtualRuntime();
+  readonly runtime: VirtualRuntime = virtualRuntime();
   calls = 0;
   #circuit: SharedCircuit | undefined;
   #down = false;

@@ -5,12 +5,13 @@ import { SharedPlaces } from '../../../lib/stores/redis/SharedPlaces.ts';
 import type { SlotsCall, SlotsRules } from '../../../lib/stores/redis/SlotsCall.ts';
 import { StoreLink } from '../../../lib/stores/redis/StoreLink.ts';
 import { virtualRuntime } from '../../../lib/testing/virtualRuntime.ts';
+import type { VirtualRuntime } from '../../../lib/testing/virtualRuntime.ts';
 
 const TRIP_MS = 1;
 
 /** A server in virtual time that decides as `slots.lua` does, and processes that run jobs in its places. */
 export class SlotsWorld {
-  readonly runtime = virtualRuntime();
+  readonly runtime: VirtualRuntime = virtualRuntime();
   readonly processes: WorkingProcess[] = [];
   calls = 0;
   mostAtOnce = 0;

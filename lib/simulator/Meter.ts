@@ -1,0 +1,241 @@
+import type { Attempt } from '../core/attempt.ts';
+import { isSluiceError } from '../core/errors.ts';
+import type { Clock } from '../core/runtime.ts';
+import type { Exchange } from '../emulator/model/Exchange.ts';
+import type { SimulatedCall } from './load/CallDrawer.ts';
+import { Samples } from './Samples.ts';
+import type { Percentiles } from './Samples.ts';
+import { ShareWindow } from './ShareWindow.ts';
+import type { ProviderListener } from './upstream/providerSource.ts';
+
+/** What one model costs, per million tokens. */
+export interface Price {
+  readonly inputPerMTok: number;
+  readonly outputPerMTok: number;
+}
+
+/** What became of some of the calls. */
+export interface CallFigures {
+  readonly calls: number;
+  readonly answered: number;
+  /** From the call to its first content, of those that were answered. */
+  readonly firstContentMs: Percentiles;
+}
+
+/** What became of all calls under one strategy. */
+export interface RunFigures extends CallFigures {
+  /** Failures by their code; `unknown` for what is none of ours. */
+  readonly failed: Readonly<Record<string, number>>;
+  /** Users that had left before they got the whole answer. */
+  readonly left: number;
+  /** Answers that were taken for whole and were not. */
+  readonly truncated: number;
+  /** Requests that reached a provider. */
+  readonly attempts: number;
+  readonly attemptsPerCall: number;
+  readonly rateLimited: number;
+  /** 429s per request sent. */
+  readonly rateLimitedShare: number;
+  /** The highest share of 429s in any five minutes with at least 20 requests. */
+  readonly worstRateLimitedShare: number;
+  /** From the call to its first request. */
+  readonly queueMs: Percentiles;
+  readonly totalMs: Percentiles;
+  /** From the first 429 of a call to its first content, of calls that got over it. */
+  readonly recoveryMs: Percentiles;
+  /** From the first failure of a call to the last one. */
+  readonly errorWindowMs: number;
+  /** Turns that were sent after the turn before them had ended. */
+  readonly turns: number;
+  readonly turnsInOrder: number;
+  readonly cost: number;
+  readonly tenants: Readonly<Record<string, CallFigures>>;
+}
+
+interface Running {
+  readonly call: SimulatedCall;
+  readonly askedMs: number;
+  sent: boolean;
+  firstContentMs: number | undefined;
+  rejectedMs: number | undefined;
+  finished: boolean;
+  inOrder: boolean;
+}
+
+/** Watches a run: the calls at one end, the provider at the other. */
+export class Meter implements ProviderListener {
+  readonly #clock: Clock;
+  readonly #prices: (model: string) => Price | undefined;
+  readonly #running = new Map<string, Running>();
+  /** The turn of each conversation that was made last and has not ended. */
+  readonly #openTurns = new Map<string, Set<Running>>();
+  readonly #tenants = new Map<string, { calls: number; readonly firstContent: Samples }>();
+  readonly #failed = new Map<string, number>();
+  readonly #firstContent = new Samples();
+  readonly #queue = new Samples();
+  readonly #total = new Samples();
+  readonly #recovery = new Samples();
+  readonly #window = new ShareWindow(5 * 60_000, 20);
+  #calls = 0;
+  #left = 0;
+  #truncated = 0;
+  #attempts = 0;
+  #rateLimited = 0;
+  #turns = 0;
+  #turnsInOrder = 0;
+  #cost = 0;
+  #firstFailureMs = Infinity;
+  #lastFailureMs = -Infinity;
+
+  constructor(clock: Clock, prices: (model: string) => Price | undefined) {
+    this.#clock = clock;
+    this.#prices = prices;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  asked(call: SimulatedCall): void {
+    const running: Running = {
+      call,
+      askedMs: this.#clock.now(),
+      sent: false,
+      firstContentMs: undefined,
+      rejectedMs: undefined,
+      finished: false,
+      inOrder: true,
+    };
+    this.#calls++;
+    this.#running.set(String(call.ordinal), running);
+    if (call.tenant !== undefined) this.#tenantOf(call.tenant).calls++;
+    if (call.conversation === undefined) return;
+    const open = this.#openTurns.get(call.conversation) ?? new Set();
+    this.#openTurns.set(call.conversation, open.add(running));
+  }
+
+  /** A value that a call has got. */
+  value(call: SimulatedCall, value: unknown): void {
+    const running = this.#running.get(String(call.ordinal));
+    if (running === undefined) return;
+    const [choice] =
+      (value as { choices?: { delta?: { content?: string | null }; finish_reason?: string | null }[] }).choices ?? [];
+    if (choice?.delta?.content) running.firstContentMs ??= this.#clock.now();
+    if (choice?.finish_reason) running.finished = true;
+  }
+
+  completed(call: SimulatedCall): void {
+    const running = this.#ended(call);
+    if (running === undefined) return;
+    if (!running.finished) {
+      this.#truncated++;
+      this.#failure('truncated');
+      return;
+    }
+    const nowMs = this.#clock.now();
+    const firstContentMs = running.firstContentMs ?? nowMs;
+    this.#firstContent.add(firstContentMs - running.askedMs);
+    this.#total.add(nowMs - running.askedMs);
+    if (call.tenant !== undefined) this.#tenantOf(call.tenant).firstContent.add(firstContentMs - running.askedMs);
+    if (running.rejectedMs !== undefined) this.#recovery.add(firstContentMs - running.rejectedMs);
+  }
+
+  failed(call: SimulatedCall, error: unknown): void {
+    if (this.#ended(call) !== undefined) this.#failure(isSluiceError(error) ? error.code : 'unknown');
+  }
+
+  left(call: SimulatedCall): void {
+    if (this.#ended(call) !== undefined) this.#left++;
+  }
+
+  sent({ request }: Attempt): void {
+    const running = this.#of(request);
+    if (running === undefined || running.sent) return;
+    running.sent = true;
+    this.#queue.add(this.#clock.now() - running.askedMs);
+    const { conversation } = running.call;
+    const [oldest] = conversation === undefined ? [] : (this.#openTurns.get(conversation) ?? []);
+    running.inOrder = oldest === undefined || oldest === running;
+  }
+
+  arrived({ refusal }: Exchange, { request }: Attempt): void {
+    const rejected = refusal === 'requests' || refusal === 'tokens' || refusal === 'concurrency';
+    this.#attempts++;
+    this.#window.add(this.#clock.now(), rejected);
+    if (!rejected) return;
+    this.#rateLimited++;
+    const running = this.#of(request);
+    if (running !== undefined) running.rejectedMs ??= this.#clock.now();
+  }
+
+  over(exchange: Exchange): void {
+    const price = exchange.model === undefined ? undefined : this.#prices(exchange.model);
+    if (price === undefined || exchange.verdict !== 'admitted') return;
+    this.#cost +=
+      (exchange.promptTokens * price.inputPerMTok + exchange.sentTokens() * price.outputPerMTok) / 1_000_000;
+  }
+
+  figures(): RunFigures {
+    const tenants = [...this.#tenants].map(([name, { calls, firstContent }]) => {
+      const figures = { calls, answered: firstContent.size, firstContentMs: firstContent.percentiles() };
+      return [name, figures] as const;
+    });
+    return {
+      calls: this.#calls,
+      answered: this.#firstContent.size,
+      failed: Object.fromEntries([...this.#failed].sort(([a], [b]) => (a < b ? -1 : 1))),
+      left: this.#left,
+      truncated: this.#truncated,
+      attempts: this.#attempts,
+      attemptsPerCall: this.#attempts / Math.max(1, this.#calls),
+      rateLimited: this.#rateLimited,
+      rateLimitedShare: this.#rateLimited / Math.max(1, this.#attempts),
+      worstRateLimitedShare: this.#window.worst,
+      queueMs: this.#queue.percentiles(),
+      firstContentMs: this.#firstContent.percentiles(),
+      totalMs: this.#total.percentiles(),
+      recoveryMs: this.#recovery.percentiles(),
+      errorWindowMs: Math.max(0, this.#lastFailureMs - this.#firstFailureMs),
+      turns: this.#turns,
+      turnsInOrder: this.#turnsInOrder,
+      cost: this.#cost,
+      tenants: Object.fromEntries(tenants),
+    };
+  }
+
+  #ended(call: SimulatedCall): Running | undefined {
+    const key = String(call.ordinal);
+    const running = this.#running.get(key);
+    if (running === undefined) return undefined;
+    this.#running.delete(key);
+    if (call.conversation === undefined) return running;
+    const open = this.#openTurns.get(call.conversation);
+    open?.delete(running);
+    if (open?.size === 0) this.#openTurns.delete(call.conversation);
+    this.#turns++;
+    if (running.inOrder) this.#turnsInOrder++;
+    return running;
+  }
+
+  #failure(code: string): void {
+    this.#failed.set(code, (this.#failed.get(code) ?? 0) + 1);
+    const nowMs = this.#clock.now();
+    this.#firstFailureMs = Math.min(this.#firstFailureMs, nowMs);
+    this.#lastFailureMs = nowMs;
+  }
+
+  #of(request: Readonly<Record<string, unknown>>): Running | undefined {
+    const { call } = request['metadata'] as { readonly call?: string };
+    return call === undefined ? undefined : this.#running.get(call);
+  }
+
+  #tenantOf(name: string): { calls: number; readonly firstContent: Samples } {
+    let tenant = this.#tenants.get(name);
+    if (tenant === undefined) this.#tenants.set(name, (tenant = { calls: 0, firstContent: new Samples() }));
+    return tenant;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Arrivals } from '../scenario/Scenario.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Kinds of arrivals whose times do not depend on what becomes of the calls. */
+export type OpenArrivals = Exclude<Arrivals, { kind: 'workers' } | { kind: 'trace' }>;
+
+/** The times at which calls are made, ascending, all before `untilMs`. Drawn as they are asked for. */
+export function* arrivalTimes(arrivals: OpenArrivals, untilMs: number, random: () => number): Generator<number, void> {
+  switch (arrivals.kind) {
+    case 'constant': {
+      const gapMs = MINUTE_MS / arrivals.perMinute;
+      for (let i = 0; i * gapMs < untilMs; i++) yield i * gapMs;
+      return;
+    }
+    case 'bursts':
+      for (let atMs = 0; atMs < untilMs; atMs += arrivals.everyMs) {
+        for (let i = 0; i < arrivals.size; i++) yield atMs;
+      }
+      return;
+    case 'poisson':
+      for (const atMs of poisson(arrivals.perMinute, untilMs, random)) yield atMs;
+      return;
+    case 'daily': {
+      const { perMinute, peak = 1.5, periodMs = DAY_MS, peakAtMs = periodMs / 2 } = arrivals;
+      // Thinning: Lewis and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning", 1979.
+      for (const atMs of poisson(perMinute * peak, untilMs, random)) {
+        const swing = 1 + (peak - 1) * Math.cos((2 * Math.PI * (atMs - peakAtMs)) / periodMs);
+        if (random() * peak < swing) yield atMs;
+      }
+    }
+  }
+}
+
+function* poisson(perMinute: number, untilMs: number, random: () => number): Generator<number, void> {
+  const gapMs = MINUTE_MS / perMinute;
+  for (let atMs = gap(gapMs, random); atMs < untilMs; atMs += gap(gapMs, random)) yield atMs;
+}
+
+function gap(meanMs: number, random: () => number): number {
+  return -Math.log(1 - random()) * meanMs;
+}

@@ -1,0 +1,212 @@
+import { Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import type { Attempt, AttemptSource, WireEvent } from '../../core/attempt.ts';
+import { CallScope } from '../../core/CallScope.ts';
+import { currentScope } from '../../core/currentScope.ts';
+import { startTimer } from '../../core/runtime.ts';
+import type { Cancel, Runtime } from '../../core/runtime.ts';
+import type { Exchange } from '../../emulator/model/Exchange.ts';
+import type { FakeProvider } from '../../emulator/model/FakeProvider.ts';
+import type { ProviderStep } from '../../emulator/model/steps.ts';
+import { failedResponse, requestIdOf, thrownError } from '../../sources/failures.ts';
+import { NO_HEADERS } from '../../wire/headers.ts';
+import type { HeaderReader } from '../../wire/headers.ts';
+import { readHints } from '../../wire/hints.ts';
+import { SseDecoder } from '../../wire/SseDecoder.ts';
+
+/** How long a message takes on its way, in milliseconds. Drawn for each. */
+export interface Network {
+  sendMs(): number;
+  receiveMs(): number;
+}
+
+/** Hears when each request was sent, what the provider did with it when it arrived, and when it was over there. */
+export interface ProviderListener {
+  sent(attempt: Attempt): void;
+  arrived(exchange: Exchange, attempt: Attempt): void;
+  over(exchange: Exchange): void;
+}
+
+/**
+ * A transport to a provider without a network: requests arrive some time after they were sent, and what the provider
+ * does reaches the other end some time after it was done. Everything happens in the runtime's time.
+ */
+export function providerSource(
+  provider: FakeProvider,
+  network: Network,
+  listener: ProviderListener,
+  runtime: Runtime,
+): AttemptSource {
+  // Hand-written: one run owns the timers of an attempt, and outlives the subscription until the provider knows.
+  return (attempt) =>
+    new Observable<WireEvent>((subscriber) => {
+      const run = new ProviderRun(attempt, subscriber, { provider, network, listener, runtime });
+      run.start();
+      return () => run.leave();
+    });
+}
+
+interface World {
+  readonly provider: FakeProvider;
+  readonly network: Network;
+  readonly listener: ProviderListener;
+  readonly runtime: Runtime;
+}
+
+/** One request, there and back. */
+class ProviderRun {
+  readonly #attempt: Attempt;
+  readonly #subscriber: Subscriber<WireEvent>;
+  readonly #world: World;
+  readonly #scope: CallScope;
+  readonly #decoder: SseDecoder;
+  #exchange: Exchange | undefined;
+  #arrivedMs = 0;
+  #pending: ProviderStep | undefined;
+  #status = 0;
+  #headers: HeaderReader = NO_HEADERS;
+  #cancel: Cancel = () => {};
+  #left = false;
+  #over = false;
+
+  constructor(attempt: Attempt, subscriber: Subscriber<WireEvent>, world: World) {
+    this.#attempt = attempt;
+    this.#subscriber = subscriber;
+    this.#world = world;
+    this.#scope = currentScope() ?? CallScope.start(world.runtime);
+    this.#decoder = new SseDecoder({
+      event: (data, event) =>
+        subscriber.next(
+          data === '[DONE]' ? { kind: 'done' } : { kind: 'data', value: JSON.parse(data) as unknown, event },
+        ),
+      comment: () => subscriber.next({ kind: 'comment' }),
+    });
+  }
+
+  start(): void {
+    const { runtime, network } = this.#world;
+    this.#world.listener.sent(this.#attempt);
+    this.#scope.dispatched(runtime.clock.now());
+    // Also where it is left meanwhile: what is on its way arrives.
+    this.#cancel = startTimer(runtime, network.sendMs(), () => this.#arrive());
+  }
+
+  /** The other end has had enough; the provider hears of it as soon as the news is there. */
+  leave(): void {
+    if (this.#left) return;
+    this.#left = true;
+    if (this.#exchange !== undefined) {
+      this.#cancel();
+      if (!this.#over) startTimer(this.#world.runtime, this.#world.network.sendMs(), () => this.#end());
+    }
+    this.#scope.closed();
+  }
+
+  #arrive(): void {
+    const { provider, listener, runtime, network } = this.#world;
+    const { api, request, headers } = this.#attempt;
+    const exchange = provider.handle({ api, body: request, headers });
+    this.#exchange = exchange;
+    listener.arrived(exchange, this.#attempt);
+    if (this.#left) {
+      this.#end();
+      return;
+    }
+    // The way back is drawn once: nothing overtakes anything on a connection.
+    this.#arrivedMs = runtime.clock.now() + network.receiveMs();
+    this.#play();
+  }
+
+  #play(): void {
+    const { runtime } = this.#world;
+    const exchange = this.#exchange as Exchange;
+    for (;;) {
+      const step = this.#pending ?? exchange.steps.next().value;
+      if (!step) return;
+      this.#pending = step;
+      const waitMs = this.#arrivedMs + step.atMs - runtime.clock.now();
+      if (waitMs > 0) {
+        this.#cancel = startTimer(runtime, waitMs, () => this.#play());
+        return;
+      }
+      this.#pending = undefined;
+      this.#take(step);
+      if (this.#left || this.#over) return;
+    }
+  }
+
+  #take(step: ProviderStep): void {
+    const subscriber = this.#subscriber;
+    switch (step.kind) {
+      case 'head':
+        this.#head(step.status, step.headers);
+        return;
+      case 'event':
+        subscriber.next({ kind: 'data', value: step.value, event: step.event });
+        return;
+      case 'done':
+      case 'comment':
+        subscriber.next({ kind: step.kind });
+        return;
+      case 'body':
+        this.#body(step.text);
+        return;
+      case 'bytes':
+        this.#decoder.push(typeof step.bytes === 'string' ? new TextEncoder().encode(step.bytes) : step.bytes);
+        return;
+      case 'end':
+        this.#end();
+        subscriber.complete();
+        return;
+      case 'reset':
+        this.#end();
+        subscriber.error(this.#broken());
+        return;
+      case 'hang':
+        return;
+    }
+  }
+
+  #head(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#status = status;
+    this.#headers = { get: (name) => headers[name] ?? null };
+    if (status >= 400) return;
+    const hints = readHints({ status, headers: this.#headers, wallNowMs: this.#wallNowMs });
+    this.#subscriber.next({ kind: 'head', status, requestId: requestIdOf(this.#headers), hints });
+  }
+
+  #body(text: string): void {
+    if (this.#status < 400) {
+      this.#subscriber.next({ kind: 'data', value: JSON.parse(text) as unknown, event: undefined });
+      return;
+    }
+    const answer = { status: this.#status, headers: this.#headers, body: text };
+    const { head, error } = failedResponse(answer, this.#model, this.#wallNowMs);
+    this.#end();
+    if (head !== undefined) this.#subscriber.next(head);
+    this.#subscriber.error(error);
+  }
+
+  /** What the platform throws for a connection that is reset. */
+  #broken(): Error {
+    const thrown = new TypeError('terminated', { cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) });
+    const status = this.#status === 0 ? undefined : this.#status;
+    return thrownError(thrown, { model: this.#model, status, requestId: undefined }, this.#wallNowMs);
+  }
+
+  #end(): void {
+    if (this.#over || this.#exchange === undefined) return;
+    this.#over = true;
+    this.#exchange.end();
+    this.#world.listener.over(this.#exchange);
+  }
+
+  get #model(): string | undefined {
+    const { model } = this.#attempt.request;
+    return typeof model === 'string' ? model : undefined;
+  }
+
+  get #wallNowMs(): number {
+    return this.#world.runtime.clock.wallNow();
+  }
+}

@@ -1,0 +1,253 @@
+import { expect } from 'chai';
+import { resultRows, simulate } from '../../lib/simulator/index.ts';
+import type { Load, Scenario, StrategyInput, StrategyResult, Upstream } from '../../lib/simulator/index.ts';
+
+const quota = { requestsPerMinute: 600, burstRequests: 10 };
+const upstream: Upstream = { ...quota, firstTokenMs: 200, tokenMs: 5, tokens: 40 };
+const load: Load = { arrivals: { kind: 'poisson', perMinute: 500 }, model: 'm' };
+const scenario: Scenario = {
+  name: 'a spec',
+  forMs: 60_000,
+  load: [load],
+  upstreams: { main: upstream },
+  policy: { quota: { account: quota } },
+};
+const run = (changes: Partial<Scenario>, ...strategies: StrategyInput[]): StrategyResult[] => [
+  ...simulate({ ...scenario, ...changes, strategies }).strategies,
+];
+const one = (changes: Partial<Scenario>, strategy: StrategyInput = { kind: 'sluice' }): StrategyResult =>
+  run(changes, strategy)[0] as StrategyResult;
+const loaded = (changes: Partial<Load>): Partial<Scenario> => ({ load: [{ ...load, ...changes }] });
+const upstreams = (changes: Partial<Upstream>): Partial<Scenario> => ({
+  upstreams: { main: { ...upstream, ...changes } },
+});
+
+describe('simulate', () => {
+  it('gives the same result for the same seed, byte for byte, and another for another', () => {
+    const text = (seed: number): string => JSON.stringify(simulate({ ...scenario, forMs: 20_000, seed }));
+    expect(text(7)).to.equal(text(7));
+    expect(text(7)).to.not.equal(text(8));
+  });
+
+  it('runs every strategy with the same calls', () => {
+    const results = simulate({ ...scenario, forMs: 20_000 });
+    const calls = [results.best, ...results.strategies].map((result) => result.calls);
+    expect(new Set(calls).size).to.equal(1);
+    expect(results.strategies.map(({ name }) => name)).to.deep.equal(['bare', 'sdk, 2 retries', 'backoff', 'sluice']);
+  });
+
+  it('answers all that the quota carries through Sluice without a 429, nearly as soon as can be', () => {
+    const { best, strategies } = simulate({ ...scenario, strategies: [{ kind: 'sluice' }, { kind: 'bare' }] });
+    const [sluice, bare] = strategies as [StrategyResult, StrategyResult];
+    expect(sluice).to.include({ answered: sluice.calls, rateLimited: 0, truncated: 0, attemptsPerCall: 1 });
+    expect(sluice.firstContentMs.p95).to.be.at.most(best.firstContentMs.p95 + 150);
+    expect(bare.rateLimited).to.be.above(0);
+    expect(bare.failed['rate_limited']).to.equal(bare.rateLimited);
+  });
+
+  it('has no schedule that begins earlier than the best possible one, in order of arrival', () => {
+    const { best, strategies } = simulate({
+      ...scenario,
+      ...loaded({ arrivals: { kind: 'poisson', perMinute: 600 } }),
+    });
+    expect(best.answered).to.equal(best.calls);
+    for (const { answered, calls, firstContentMs } of strategies) {
+      if (answered === calls) expect(firstContentMs.p95).to.be.at.least(best.firstContentMs.p95 - 1);
+    }
+  });
+
+  it('measures from the call to its first content, and counts the way there and back', () => {
+    const quiet = loaded({ arrivals: { kind: 'constant', perMinute: 60 } });
+    expect(one({ ...quiet, networkMs: 0 }).firstContentMs.p50).to.be.closeTo(200, 1);
+    expect(one({ ...quiet, networkMs: 30 }).firstContentMs.p50).to.be.closeTo(260, 1);
+    expect(one({ ...quiet, networkMs: 30 }).totalMs.p50).to.be.closeTo(260 + 39 * 5, 1);
+  });
+
+  it('brings every chunk where that is asked for, with the same figures', () => {
+    const ends = one({ forMs: 10_000 });
+    const all = one({ forMs: 10_000, chunks: 'all' });
+    expect(all).to.deep.equal(ends);
+  });
+
+  it('keeps turns of a conversation in order through Sluice, and shows that others do not', () => {
+    const talk = loaded({ conversations: { share: 1, count: 5 }, arrivals: { kind: 'poisson', perMinute: 300 } });
+    const [sluice, bare] = run({ ...talk, forMs: 20_000 }, { kind: 'sluice' }, { kind: 'bare' });
+    expect(sluice?.turns).to.equal(sluice?.calls);
+    expect(sluice?.turnsInOrder).to.equal(sluice?.turns);
+    expect(bare?.turnsInOrder).to.be.below(0.8 * (bare?.turns ?? 0));
+  });
+
+  it('lets each worker make its next call once the last has ended and it has thought', () => {
+    const workers = (thinkMs: number, calls?: number): StrategyResult =>
+      one({
+        ...loaded({ arrivals: { kind: 'workers', workers: 2, thinkMs, calls } }),
+        ...upstreams({ requestsPerMinute: undefined, burstRequests: undefined }),
+        policy: {},
+        networkMs: 0,
+        forMs: 10_000,
+      });
+    const takesMs = 200 + 39 * 5;
+    expect(workers(0).calls).to.equal(2 * Math.ceil(10_000 / takesMs));
+    expect(workers(1000).calls).to.equal(2 * Math.ceil(10_000 / (takesMs + 1000)));
+    expect(workers(0, 7).calls).to.equal(7);
+  });
+
+  it('makes recorded calls as they were, in the order of their times', () => {
+    const calls = [
+      { atMs: 2000, model: 'n', tenant: 'acme', outputTokens: 3 },
+      { atMs: 1000, promptTokens: 50 },
+      { atMs: 70_000 },
+    ];
+    const result = one({ ...loaded({ arrivals: { kind: 'trace', calls } }), ...upstreams({ tokens: 'max' }) });
+    expect(result.calls).to.equal(2);
+    expect(result.tenants['acme']).to.include({ calls: 1, answered: 1 });
+  });
+
+  it('counts users that leave, whose answers end there', () => {
+    const prices = { policy: { models: { default: { price: { inputPerMTok: 0, outputPerMTok: 1_000_000 } } } } };
+    const quiet = {
+      ...prices,
+      ...upstreams({ requestsPerMinute: undefined, burstRequests: undefined }),
+      forMs: 10_000,
+    };
+    const whole = one({ ...quiet, chunks: 'all' });
+    const left = one({ ...quiet, ...loaded({ leavesAfterMs: 300 }), chunks: 'all' });
+    expect(left).to.include({ left: left.calls, answered: 0 });
+    expect(whole.cost).to.equal(40 * whole.calls);
+    expect(left.cost).to.be.within(1 * left.calls, 39 * left.calls);
+  });
+
+  it('gives calls the deadline of their load', () => {
+    const busy = loaded({ arrivals: { kind: 'bursts', size: 100, everyMs: 60_000 }, deadlineMs: 1000 });
+    const { failed, answered } = one(busy);
+    expect(failed['timeout_deadline']).to.be.above(50);
+    expect(answered).to.be.above(10);
+  });
+
+  it('plays faults, outages and changes of the quota', () => {
+    const outage = { kind: 'error', error: 'overloaded', fromMs: 10_000, toMs: 20_000 } as const;
+    const bare: StrategyInput = { kind: 'bare' };
+    expect(one(upstreams({ outages: [outage] }), bare).failed['overloaded']).to.be.within(60, 110);
+    expect(one(upstreams({ script: [{ kind: 'reset', after: 3 }] }), bare).failed['connection']).to.equal(1);
+    expect(one(upstreams({ script: [{ kind: 'cut', after: 3 }] }), bare).truncated).to.equal(1);
+    const halved = { ...quota, requestsPerMinute: 100 };
+    const before = one({}, bare).rateLimited;
+    expect(one(upstreams({ changes: [{ atMs: 30_000, account: halved }] }), bare).rateLimited).to.be.above(
+      before + 100,
+    );
+  });
+
+  it('says how much of the quota was used, and of which client', () => {
+    const many = loaded({ arrivals: { kind: 'poisson', perMinute: 2000 } });
+    const { quotaUsed } = one({ ...many, forMs: 30_000 });
+    expect(quotaUsed['main']).to.be.within(0.95, 1);
+    expect(one({ forMs: 30_000 }).quotaUsed['main']).to.be.within(0.6, 0.95);
+    expect(one({ ...upstreams({ requestsPerMinute: undefined, burstRequests: undefined }) }).quotaUsed).to.deep.equal(
+      {},
+    );
+  });
+
+  it('asks the fallback of an outage, and the yardstick does too', () => {
+    const down = { kind: 'error', error: 'overloaded', model: 'm', fromMs: 0, toMs: 60_000 } as const;
+    const policy = { models: { default: {}, m: { fallback: ['n'] } } };
+    const free = upstreams({ requestsPerMinute: undefined, burstRequests: undefined, outages: [down] });
+    const { best, strategies } = simulate({ ...scenario, ...free, policy, strategies: [{ kind: 'sluice' }] });
+    expect(best.answered).to.equal(best.calls);
+    expect(best.firstContentMs.p95).to.be.closeTo(240, 1);
+    expect(strategies[0]?.answered).to.equal(strategies[0]?.calls);
+  });
+
+  it('waits for what the yardstick has to wait for: slots, tokens and the end of an outage', () => {
+    const best = (changes: Partial<Upstream>): StrategyResult =>
+      simulate({ ...scenario, ...upstreams(changes), strategies: [{ kind: 'bare' }], forMs: 10_000 }).best;
+    const free = { requestsPerMinute: undefined, burstRequests: undefined };
+    expect(best(free).queueMs.max).to.equal(0);
+    expect(best({ ...free, maxConcurrent: 2 }).queueMs.p95).to.be.above(300);
+    expect(best({ ...free, tokensPerMinute: 100_000, burstTokens: 2000 }).queueMs.p95).to.be.above(300);
+    const down = { kind: 'error', error: 'overloaded', fromMs: 0, toMs: 5000 } as const;
+    expect(best({ ...free, outages: [down] }).queueMs.max).to.be.within(4000, 5000);
+  });
+
+  it('tells how far it is', () => {
+    const heard: string[] = [];
+    const options = {
+      onProgress: ({ strategy, atMs }: { strategy: string; atMs: number }) =>
+        void (atMs === 60_000 && heard.push(strategy)),
+    };
+    simulate({ ...scenario, strategies: [{ kind: 'bare' }] }, options);
+    expect(heard).to.deep.equal(['best possible', 'bare']);
+  });
+
+  describe('strategies', () => {
+    const busy = { ...loaded({ arrivals: { kind: 'bursts', size: 30, everyMs: 10_000 } }), forMs: 10_000 };
+
+    it('retry as they say', () => {
+      const attempts = (strategy: StrategyInput): number => one(busy, strategy).attempts;
+      expect(attempts({ kind: 'bare' })).to.equal(30);
+      expect(attempts({ kind: 'sdk', retries: 0 })).to.equal(30);
+      expect(attempts({ kind: 'sdk', retries: 1 })).to.equal(50);
+      expect(attempts({ kind: 'fixed', attempts: 1 })).to.equal(30);
+      expect(attempts({ kind: 'fixed', attempts: 2, delayMs: 100 })).to.equal(50);
+      expect(attempts({ kind: 'backoff', attempts: 2 })).to.equal(50);
+    });
+
+    it('wait as they say', () => {
+      const slowest = (strategy: StrategyInput): number => one(busy, strategy).recoveryMs.max;
+      expect(slowest({ kind: 'fixed', attempts: 2, delayMs: 4000 })).to.be.within(4200, 4300);
+      expect(slowest({ kind: 'backoff', attempts: 2, baseMs: 2000, capMs: 8000 })).to.be.within(2200, 2300);
+      expect(slowest({ kind: 'backoff', attempts: 2, baseMs: 9000, capMs: 3000 })).to.be.within(3200, 3300);
+      expect(slowest({ kind: 'backoff', attempts: 2, baseMs: 3000, jitter: 'full' })).to.be.below(3200);
+      const script = [{ kind: 'error', error: 'overloaded', retryAfterMs: 7000, times: 30 }] as const;
+      const hinted = { ...busy, ...upstreams({ script, requestsPerMinute: undefined, burstRequests: undefined }) };
+      const total = (heedHints: boolean): number =>
+        one(hinted, { kind: 'backoff', attempts: 2, heedHints }).totalMs.p50;
+      expect(total(true) - total(false)).to.be.closeTo(6500, 1);
+    });
+
+    it('ask the fallback once their attempts are used up', () => {
+      const limited = {
+        ...busy,
+        ...upstreams({
+          models: { m: { requestsPerMinute: 1, burstRequests: 1 }, n: {} },
+          requestsPerMinute: undefined,
+          burstRequests: undefined,
+        }),
+      };
+      const alone = one(limited, { kind: 'backoff', attempts: 1 });
+      const helped = one(limited, { kind: 'backoff', attempts: 1, fallback: 'n' });
+      expect(alone.answered).to.equal(1);
+      expect(helped.answered).to.equal(30);
+    });
+
+    it('run a policy of their own', () => {
+      const [theirs, own] = run(
+        {},
+        { kind: 'sluice' },
+        { kind: 'sluice', policy: { quota: { account: { requestsPerMinute: 60 } } } },
+      );
+      expect(own?.queueMs.p50).to.be.above((theirs?.queueMs.p50 ?? 0) + 5000);
+    });
+  });
+
+  it('refuses a scenario that cannot be, with everything that is wrong', () => {
+    const wrong = { ...scenario, forMs: -1, load: [{ ...load, arrivals: { kind: 'poisson', perMinutes: 3 } }] };
+    expect(() => simulate(wrong as never)).to.throw(/the scenario has \d problems:[^]*forMs[^]*perMinute/);
+  });
+
+  it('shows its figures as rows, those of costs and turns only where there are some', () => {
+    const labels = (changes: Partial<Scenario>): string[] =>
+      resultRows(simulate({ ...scenario, ...changes, forMs: 5000, strategies: [{ kind: 'bare' }] })).map(
+        ([label = '']) => label,
+      );
+    expect(labels({}))
+      .to.include('time to first content, p95')
+      .and.not.include('cost')
+      .and.not.include('turns in order');
+    const priced = { policy: { models: { default: { price: { inputPerMTok: 1, outputPerMTok: 1 } } } } };
+    expect(labels({ ...priced, ...loaded({ conversations: { share: 1, count: 3 } }) })).to.include.members([
+      'cost',
+      'cost a month',
+      'turns in order',
+    ]);
+  });
+});
