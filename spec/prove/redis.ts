@@ -23,6 +23,8 @@ const one = await live('one process', () => runOne(world, 30_000));
 await admin.flushAll();
 const four = await live('four processes', () => runFour(world, 30_000));
 await admin.flushAll();
+const policy = await live('four processes, createSluice', () => runFour(world, 30_000, 'client'));
+await admin.flushAll();
 const killed = await live('one of four is killed', () => runKilled(world, 8_000, 10_000));
 
 const losses: (readonly [string, Loss, number?])[] = [
@@ -64,7 +66,7 @@ await writeResults({
   text: `
 Worker processes call an emulator in a process of its own, through \`chat\` and \`throttleByBucket\` over a route of a quota of 3,000 requests a
 minute in a \`redis-server\` of this run; the emulator allows the same. *Uneven load*: 30 s of a tenth more calls than the quota allows, at random
-times, 60, 25, 10 and 5 % of them in each of four processes; and the same calls in one process over \`createQuota\`. *Used*: what was sent of what the
+times, 60, 25, 10 and 5 % of them in each of four processes; and the same calls in one process over \`createQuota\`, and in four through \`createSluice\` with the store. *Used*: what was sent of what the
 quota allows, after the first second. *Killed*: four processes with 15 askers each, who ask again once they are answered; one is ended by
 \`kill -9\`, and those who are left are looked at from a second after the lease of 3 s on. *Store*: the same four, while something happens
 to the store: for 10 s, or twice with a second in between. *Back*: used from two seconds after it was mended on. A command may take 250 ms. The
@@ -73,6 +75,15 @@ longest wait is allowed one turn in the common line, one in a process's own, the
     ['what', 'calls', '429s', 'used', 'p95 to first content', 'longest wait', 'allowed'],
     ['one process', one.calls, one.rateLimited, percent(one.used), ms(one.p95Ms), '', ''],
     ['four processes, uneven load', four.calls, four.rateLimited, percent(four.used), ms(four.p95Ms), '', ''],
+    [
+      'four processes, by createSluice',
+      policy.calls,
+      policy.rateLimited,
+      percent(policy.used),
+      ms(policy.p95Ms),
+      '',
+      '',
+    ],
     ['one of four killed: before', '', killed.rateLimited, percent(killed.usedBefore), '', '', ''],
     ['one of four killed: those who are left', '', killed.rateLimited, percent(killed.usedAfter), '', '', ''],
     ...through.map(({ name, away, result }) => [
@@ -91,6 +102,12 @@ longest wait is allowed one turn in the common line, one in a process's own, the
     [
       'four processes: p95 to first content within 10 % of one process with the same load',
       four.p95Ms <= one.p95Ms * 1.1,
+    ],
+    ['createSluice: no 429, all answered', policy.rateLimited === 0 && policy.answered === policy.calls],
+    ['createSluice: at least 98 % of the quota used', policy.used >= 0.98],
+    [
+      'createSluice: p95 to first content within 10 % of one process with the same load',
+      policy.p95Ms <= one.p95Ms * 1.1,
     ],
     ['killed: no 429', killed.rateLimited === 0],
     ['killed: those who are left use at least 98 % once the lease is over', killed.usedAfter >= 0.98],

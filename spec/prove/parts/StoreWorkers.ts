@@ -9,8 +9,8 @@ const program = fileURLToPath(new URL('storeWorkerChild.ts', import.meta.url));
 
 /** What a worker is to be. All times are of {@link StoreWorkers.now}. */
 export interface WorkerPlan {
-  /** Over a quota of its own, or over one in the store. */
-  readonly way: 'local' | 'store';
+  /** Over a quota of its own, over one in the store, or through a client under a policy with that store. */
+  readonly way: 'local' | 'store' | 'client';
   readonly baseURL: string;
   readonly model: string;
   readonly redisPort: number;

@@ -80,8 +80,8 @@ export async function runLoadOver(
   };
 }
 
-export function runFour(world: RedisWorld, overMs: number): Promise<UsedResult> {
-  return runLoadOver(world, 'store', overMs, SHARES);
+export function runFour(world: RedisWorld, overMs: number, way: 'store' | 'client' = 'store'): Promise<UsedResult> {
+  return runLoadOver(world, way, overMs, SHARES);
 }
 
 /** The same load in one process, over a quota of its own. */

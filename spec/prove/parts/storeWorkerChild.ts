@@ -1,8 +1,9 @@
 import OpenAI from 'openai';
 import { createClient } from 'redis';
-import { chat, createQuota, throttleByBucket } from '../../../lib/index.ts';
-import type { QuotaPort } from '../../../lib/index.ts';
+import { chat, createQuota, createSluice, throttleByBucket } from '../../../lib/index.ts';
+import type { EventListener, QuotaPort } from '../../../lib/index.ts';
 import { redisStore } from '../../../lib/stores/redis/index.ts';
+import type { RedisStore } from '../../../lib/stores/redis/index.ts';
 import type { CallDone, WorkerOrder, WorkerPlan } from './StoreWorkers.ts';
 
 // Started by StoreWorkers.ts, with a plan. Makes calls as it is told, and tells of each one once it has ended. Ends with
@@ -28,20 +29,41 @@ function through(quota: QuotaPort): Ask {
       .forEach(content);
 }
 
+async function storeOf(): Promise<RedisStore> {
+  const client = createClient({ socket: { host: '127.0.0.1', port: plan.redisPort, reconnectStrategy: 50 } });
+  await client.connect();
+  return redisStore(client, {
+    ...plan.store,
+    onChange: ({ type, reason }) => process.send?.({ kind: 'change', type, reason, at: now() }),
+  });
+}
+
 const ways: Record<WorkerPlan['way'], () => Promise<Ask>> = {
   async local() {
     return through(createQuota(plan.rates));
   },
   async store() {
-    const client = createClient({ socket: { host: '127.0.0.1', port: plan.redisPort, reconnectStrategy: 50 } });
-    await client.connect();
-    const store = redisStore(client, {
-      ...plan.store,
-      onChange: ({ type, reason }) => process.send?.({ kind: 'change', type, reason, at: now() }),
-    });
+    const store = await storeOf();
     const { maxWaitMs, ...rates } = plan.rates;
     const quotas = store.quotas('prove', { maxWaitMs });
     return through(quotas.route([{ ...rates, name: 'account' }, { name: `model:${plan.model}` }]));
+  },
+  async client() {
+    let hear = (): void => {};
+    const onCall = (): { readonly onEvent: EventListener } => {
+      const sent = hear;
+      return { onEvent: ({ type }) => type === 'attempt.started' && sent() };
+    };
+    const policy = {
+      deadlineMs: 120_000,
+      quota: { account: plan.rates },
+      models: { default: { retry: { attempts: 1 } } },
+    };
+    const sluice = createSluice(openai, policy, { store: await storeOf(), telemetry: { onCall } });
+    return (prompt, sent, content) => {
+      hear = sent;
+      return sluice.chat({ model: plan.model, messages: [{ role: 'user', content: prompt }] }).forEach(content);
+    };
   },
 };
 
