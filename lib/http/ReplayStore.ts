@@ -6,7 +6,7 @@ import type { AnswerPart } from '../operators/answerPart.ts';
 import type { AnswerEvent } from './AnswerEvent.ts';
 import { HttpFailure } from './httpFailure.ts';
 import type { MessageOf } from './httpFailure.ts';
-import type { ReplayableSnapshot, ReplayRequest, Replays } from './replayable.ts';
+import type { ReplayableSnapshot, ReplayRequest, Replays } from './Replays.ts';
 import { readEventId, ReplayLog } from './ReplayLog.ts';
 import { ReplayRun } from './ReplayRun.ts';
 

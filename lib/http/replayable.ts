@@ -1,10 +1,8 @@
-import type { Observable } from 'rxjs';
 import { positive, wholeNumber } from '../core/checks.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
-import type { AnswerPart } from '../operators/answerPart.ts';
-import type { AnswerEvent } from './AnswerEvent.ts';
 import type { MessageOf } from './httpFailure.ts';
+import type { Replays } from './Replays.ts';
 import { ReplayStore } from './ReplayStore.ts';
 
 export interface ReplayableOptions {
@@ -28,46 +26,6 @@ export const REPLAYABLE_DEFAULTS: { readonly keepMs: number; readonly maxBytes: 
     maxBytes: 64 * 1024 * 1024,
     maxStreams: 10_000,
   };
-
-/** Which stream a client wants. */
-export interface ReplayRequest {
-  /** The header `last-event-id` of the request, if there is one. */
-  readonly lastEventId?: string | readonly string[] | null | undefined;
-  /**
-   * A name of the client's own for what it asks, such as a UUID made with the message: as long as its stream is kept, a
-   * key is not asked again, also where the connection broke before an id came. 1 to 200 characters.
-   */
-  readonly key?: string | null | undefined;
-  /** Who asks, such as the id of the user. A stream is known to its owner only. */
-  readonly owner?: string | undefined;
-}
-
-export interface ReplayableSnapshot {
-  readonly streams: number;
-  /** Those that are still being answered. */
-  readonly running: number;
-  readonly bytes: number;
-}
-
-/** Streams that clients can come back to. */
-export interface Replays {
-  /**
-   * The stream that `request` names, from where the client stopped; else a new one, for which `ask` is called once. Give
-   * the result to `pipeToResponse`, `toResponse` or `whenStarted`.
-   *
-   * Cold: all is decided when it is subscribed to. Emits as errors what becomes a status: 204, where the stream has been
-   * read to its end; 410, where it is not known, not known any more, or somebody else's; `queue_full`, where
-   * `maxStreams` run; what the call fails with before its first event.
-   */
-  open(request: ReplayRequest, ask: () => Observable<AnswerPart | AnswerEvent>): Observable<AnswerEvent>;
-  /** As `open`, but never asks: 204 where there is nothing that runs by that key. For `useChat`'s way to resume. */
-  resume(request: ReplayRequest): Observable<AnswerEvent>;
-  /** Ends the stream that `request` names, and the call to the provider. @returns Whether it was running. */
-  stop(request: ReplayRequest): boolean;
-  snapshot(): ReplayableSnapshot;
-  /** Ends all that runs with a failure `closed`, and keeps nothing. What is opened later fails so too. */
-  close(): void;
-}
 
 /**
  * Keeps answers for clients whose connection breaks: one that comes back, with its `Last-Event-ID`, gets what it missed
