@@ -3,7 +3,16 @@ import { startEmulatorProcess } from '../prove/parts/emulatorProcess.ts';
 import { writeResults } from '../prove/parts/writeResults.ts';
 import { startPortkey, startSluice } from './parts/gateways.ts';
 import type { Way } from './parts/gateways.ts';
-import { FRAME_MS, FRAMES, LATE_MS, median, medianTimes, mostStreams, requestsPerSecond } from './parts/gatewayRuns.ts';
+import {
+  FRAME_MS,
+  FRAMES,
+  LATE_MS,
+  median,
+  medianTimes,
+  mostStreams,
+  requestsPerSecond,
+  sustains,
+} from './parts/gatewayRuns.ts';
 import { HttpLoad } from './parts/HttpLoad.ts';
 
 const fast = process.env['FAST'] === '1';
@@ -27,7 +36,10 @@ async function among<R>(baseURL: string, work: (loads: readonly HttpLoad[]) => P
   const loads = ways.map((way) => new HttpLoad(way));
   try {
     // Until the code of each is compiled.
-    for (const load of loads) await requestsPerSecond(load, 8, FOR_MS / 2);
+    for (const load of loads) {
+      await requestsPerSecond(load, AT_ONCE, FOR_MS * 2);
+      await sustains(load, AT_ONCE);
+    }
     return await work(loads);
   } finally {
     for (const load of loads) await load.close();
