@@ -45,6 +45,7 @@ emulator.script([{ kind: 'error', error: 'overloaded' }]);
 const refused = await ask('Hello again');
 console.log(`while the provider is down: ${refused.status}, ${await refused.text()}`);
 
+emulator.script([{ kind: 'pass', answer: { tokens: 1000 } }]);
 for await (const { type } of readEvents(await ask('A long one'))) {
   console.log(`browser: leaves after a ${type}`);
   break;
