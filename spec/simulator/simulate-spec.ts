@@ -219,6 +219,13 @@ describe('simulate', () => {
       expect(helped.answered).to.equal(30);
     });
 
+    it('ask no fallback once a part of the answer has come', () => {
+      const script = [{ kind: 'reset', after: 3 }] as const;
+      const broken = { ...loaded({ arrivals: { kind: 'constant', perMinute: 1 } }), ...upstreams({ script }) };
+      const { attempts, failed } = one(broken, { kind: 'backoff', attempts: 3, fallback: 'n' });
+      expect({ attempts, failed }).to.deep.equal({ attempts: 1, failed: { connection: 1 } });
+    });
+
     it('run a policy of their own', () => {
       const [theirs, own] = run(
         {},

@@ -1,4 +1,4 @@
-import { catchError, throwError } from 'rxjs';
+import { catchError, defer, tap, throwError } from 'rxjs';
 import type { StrategyInput } from '../scenario/Scenario.ts';
 import { bareAttempt } from './bareAttempt.ts';
 import { retrying } from './retrying.ts';
@@ -72,9 +72,12 @@ function backoffs(input: StrategyInput & { readonly kind: 'backoff' }): Strategy
         },
       });
     if (fallback === undefined) return ask(call.model);
-    let begun = false;
-    return ask(call.model).pipe(
-      catchError((error: unknown) => (begun ? throwError(() => error) : ((begun = true), ask(fallback)))),
-    );
+    return defer(() => {
+      let begun = false;
+      return ask(call.model).pipe(
+        tap(() => (begun = true)),
+        catchError((error: unknown) => (begun ? throwError(() => error) : ask(fallback))),
+      );
+    });
   };
 }
