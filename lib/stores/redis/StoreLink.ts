@@ -21,6 +21,8 @@ export interface LinkUser {
 
 /** A timer that is later than that: something else kept the process busy. */
 const HELD_UP_MS = 20;
+/** So often an answer is waited for once more. A process that is always held up must not wait for ever. */
+const MOST_WAITS = 4;
 
 /**
  * The way to the server. Each command has an end: the first that fails or takes too long loses the store for all who use
@@ -95,15 +97,15 @@ export class StoreLink {
     const { commandTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       let stop: Cancel = () => {};
-      const wait = (forMs: number): void => {
+      const wait = (forMs: number, left: number): void => {
         const dueAtMs = clock.now() + forMs;
         stop = startTimer(this.runtime, forMs, () => {
           const lateMs = clock.now() - dueAtMs;
-          if (lateMs > HELD_UP_MS) wait(Math.min(lateMs, commandTimeoutMs));
+          if (lateMs > HELD_UP_MS && left > 0) wait(Math.min(lateMs, commandTimeoutMs), left - 1);
           else reject(new Error('TIMEOUT'));
         });
       };
-      wait(commandTimeoutMs);
+      wait(commandTimeoutMs, MOST_WAITS);
       script
         .run(this.#calls, keys, args)
         .then(resolve, reject)

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createClient } from 'redis';
 import type { RedisClientType } from 'redis';
+import { systemRuntime } from '../../../lib/core/runtime.ts';
 import type { SharedSpend } from '../../../lib/limits/LimitStore.ts';
 import { Script } from '../../../lib/stores/redis/Script.ts';
 import { scriptCallsOf } from '../../../lib/stores/redis/RedisClient.ts';
@@ -116,6 +117,20 @@ describeWithRedis('redisStore, as daily spend', () => {
     await known;
     expect(spend.others(DAY, 'acme')).to.equal(0);
     expect(changes).to.deep.equal([]);
+  });
+
+  it('is lost in the end where this process is held up all the time and no answer comes', async () => {
+    const never = (): Promise<unknown> => new Promise(() => {});
+    const changes: string[] = [];
+    const onChange = ({ type }: { readonly type: string }): void => void changes.push(type);
+    const late = (work: () => void, delayMs = 0): { unsubscribe(): void } =>
+      systemRuntime.scheduler.schedule(work, delayMs + 40);
+    const runtime = { ...systemRuntime, scheduler: { schedule: late } };
+    const store = redisStore({ evalSha: never, eval: never }, { commandTimeoutMs: 5, onChange }, runtime);
+    stores.push(store);
+    void heard(store.spend('held-up-for-good'), 'acme');
+    await until(() => changes.length, 1);
+    expect(changes).to.deep.equal(['store.lost']);
   });
 
   it('forgets a day after two', async () => {
