@@ -138,10 +138,11 @@ describeWithRedis('redisStore, its concurrency limits', () => {
   });
 
   it('goes on from what is in flight after FLUSHALL', async () => {
-    const [one, two] = together(2, { leaseMs: 300 });
+    const [one, two] = together(2, { leaseMs: 3000 });
     await Promise.all([acquire(one!), acquire(one!)]);
     await client.flushAll();
-    await pause(200);
+    // Until it has renewed what it holds, the store knows nothing of it.
+    for (let i = 0; i < 200 && (await client.keys('sluice:*:slots:holders')).length === 0; i++) await pause(20);
     const waiting = codeOf(acquire(two!, { maxWaitMs: 600 }));
 
     expect(await waiting).to.equal('queue_timeout');
