@@ -42,7 +42,7 @@ describeInChromium('the live page, in Chromium', (browser) => {
         quota: { account: { requestsPerMinute: 3_000, burstRequests: 60, tokensPerMinute: 4_000_000 } },
         models: {
           'gpt-5.5': {
-            breaker: { consecutiveFailures: 3, openMs: 1_200, rampMs: 500 },
+            breaker: { consecutiveFailures: 3, errorRatio: null, openMs: 1_200, rampMs: 500 },
             retry: { attempts: 2, baseMs: 50 },
             concurrency: { initial: 16 },
             fallback: ['deepseek-v3.2'],
