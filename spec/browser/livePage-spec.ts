@@ -128,8 +128,10 @@ describeInChromium('the live page, in Chromium', (browser) => {
 
       emulator.script([]);
       await until(page, "document.querySelector('#alarm').hidden");
-      await until(page, "/^closed$/.test(document.querySelector('#models .breaker .pill').textContent)");
-      expect(await breakerOf(page).textContent()).to.equal('closed');
+      await breakerOf(page)
+        .filter({ hasText: /^closed$/ })
+        .waitFor();
+      await page.locator('#changes li .good', { hasText: 'closed' }).first().waitFor();
       const changes = (await page.locator('#changes li').allTextContents()).reverse().join('\n');
       expect(changes).to.match(/open[^]*half open[^]*closed/);
       await page.emulateMedia({ colorScheme: 'light' });
