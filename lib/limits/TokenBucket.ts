@@ -138,7 +138,8 @@ export class TokenBucket {
     this.#refill(nowMs);
     zeroOrMore('amount', amount);
     const oldest = this.#slots[this.#first];
-    const slot = oldest && this.#slots[this.#first + mark - oldest.mark];
+    // Those before the oldest have begun to come back: they are in the debt.
+    const slot = oldest && mark >= oldest.mark ? this.#slots[this.#first + mark - oldest.mark] : undefined;
     if (slot?.mark === mark) {
       const given = Math.min(amount, slot.amount);
       slot.amount -= given;
