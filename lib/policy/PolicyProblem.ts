@@ -17,6 +17,8 @@ export interface PolicyProblem {
   readonly got: string;
   /** The name that was probably meant. */
   readonly suggestion?: string | undefined;
+  /** The path at which a setting belongs that stands at the wrong place. */
+  readonly belongsAt?: string | undefined;
   /** Where it stands, for policies from a file. */
   readonly position?: FilePosition | undefined;
   /** All of this in one line. */
@@ -50,19 +52,21 @@ export function problemOf(
   path: PolicyPath,
   expected: string,
   got: string,
-  more: { readonly suggestion?: string | undefined; readonly position?: FilePosition | undefined } = {},
+  more: Partial<Pick<PolicyProblem, 'suggestion' | 'belongsAt' | 'position'>> = {},
 ): PolicyProblem {
-  const { suggestion, position } = more;
+  const { suggestion, belongsAt, position } = more;
   const at = atOf(path);
   const where = [position && `line ${position.line}, column ${position.column}`, at].filter(Boolean).join(': ');
   const meant = suggestion === undefined ? '' : `; did you mean ${quoted(suggestion)}?`;
-  const sentence = `expected ${expected}, got ${got}${meant}`;
+  const place = belongsAt === undefined ? '' : `; it belongs at ${belongsAt}`;
+  const sentence = `expected ${expected}, got ${got}${meant}${place}`;
   return {
     path,
     at,
     expected,
     got,
     ...(suggestion !== undefined && { suggestion }),
+    ...(belongsAt !== undefined && { belongsAt }),
     ...(position && { position }),
     message: where === '' ? sentence : `${where}: ${sentence}`,
   };

@@ -47,7 +47,7 @@ export function readPolicyFile(path: string, options: LoadPolicyOptions): Policy
     policy,
     problems: problems.map((problem) =>
       problemOf(problem.path, problem.expected, problem.got, {
-        suggestion: problem.suggestion,
+        ...problem,
         position: text.positionOf(problem.path),
       }),
     ),

@@ -84,9 +84,10 @@ export function readPolicy(
 ): PolicyReading {
   const { data, problems: unreadable } = plainData(value);
   const found = [...settled, ...unreadable];
-  const { problems: misfits, rest, removed } = schemaProblems(policySchema, data ?? {}, value);
+  const { problems: misfits, rest, removed, misnamed } = schemaProblems(policySchema, data ?? {}, value);
   for (const misfit of misfits) {
-    if (found.some(({ path }) => touches(path, misfit.path))) continue;
+    const settles = misnamed.has(misfit) ? isWithin : touches;
+    if (found.some(({ path }) => settles(misfit.path, path))) continue;
     found.push(hidden.some((path) => isSame(path, misfit.path)) ? withoutValue(misfit) : misfit);
   }
   if (rest === undefined) return { problems: found, policy: undefined };
@@ -104,8 +105,8 @@ export function readPolicy(
   return found.length > 0 ? { problems: found, policy: undefined } : { problems: [], policy: frozen(policy) };
 }
 
-function withoutValue({ path, expected, suggestion }: PolicyProblem): PolicyProblem {
-  return problemOf(path, expected, 'a text from the environment', { suggestion });
+function withoutValue({ path, expected, suggestion, belongsAt }: PolicyProblem): PolicyProblem {
+  return problemOf(path, expected, 'a text from the environment', { suggestion, belongsAt });
 }
 
 /** A policy that names no client leaves it to others which there are. */
@@ -132,6 +133,11 @@ function isSame(a: PolicyPath, b: PolicyPath): boolean {
 function touches(a: PolicyPath, b: PolicyPath): boolean {
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   return short.every((step, i) => long[i] === step);
+}
+
+/** Whether the first is the second, or lies within it. */
+function isWithin(inner: PolicyPath, outer: PolicyPath): boolean {
+  return inner.length >= outer.length && touches(inner, outer);
 }
 
 function frozen<T>(value: T): T {

@@ -1,5 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { closest } from './closest.ts';
+import { elsewhere } from './elsewhere.ts';
 import { problemOf } from './PolicyProblem.ts';
 import type { PolicyPath, PolicyProblem } from './PolicyProblem.ts';
 import { isSecret, looksSecret, shown, shownName } from './shown.ts';
@@ -15,6 +16,8 @@ export interface SchemaProblems<T> {
   readonly rest: T | undefined;
   /** What was taken away. */
   readonly removed: readonly PolicyPath[];
+  /** Those of names that there are not: what they hold can have no part in it. */
+  readonly misnamed: ReadonlySet<PolicyProblem>;
 }
 
 /** A setting may hide others: an object that has lost a setting it needs is taken away in the next round. */
@@ -24,11 +27,12 @@ const ROUNDS = 4;
 export function schemaProblems<T>(schema: z.ZodType<T>, data: unknown, raw: unknown): SchemaProblems<T> {
   const problems: PolicyProblem[] = [];
   const removed: PolicyPath[] = [];
+  const misnamed = new Set<PolicyProblem>();
   let rest = data;
   for (let round = 0; round < ROUNDS; round++) {
     const parsed = schema.safeParse(rest);
-    if (parsed.success) return { problems, rest: parsed.data, removed };
-    const found = parsed.error.issues.flatMap((issue) => problemsOf(issue, [], raw));
+    if (parsed.success) return { problems, rest: parsed.data, removed, misnamed };
+    const found = parsed.error.issues.flatMap((issue) => problemsOf(issue, [], { schema, raw, misnamed }));
     if (round === 0) problems.push(...found);
     for (const { path } of found) {
       const gone = removable(rest, path);
@@ -36,34 +40,51 @@ export function schemaProblems<T>(schema: z.ZodType<T>, data: unknown, raw: unkn
       rest = without(rest, gone);
     }
   }
-  return { problems, rest: undefined, removed };
+  return { problems, rest: undefined, removed, misnamed };
 }
 
-function problemsOf(issue: Issue, outer: PolicyPath, raw: unknown): PolicyProblem[] {
+interface Reading {
+  readonly schema: z.ZodType;
+  readonly raw: unknown;
+  readonly misnamed: Set<PolicyProblem>;
+}
+
+function problemsOf(issue: Issue, outer: PolicyPath, reading: Reading): PolicyProblem[] {
   const path = [...outer, ...issue.path] as PolicyPath;
   const secret = isSecret(path);
   if (issue.code === 'unrecognized_keys') {
     const known = issue.message.split(', ');
-    return issue.keys.map((key) =>
-      problemOf(
-        secret || looksSecret(key) ? path : [...path, key],
-        `one of ${known.join(', ')}`,
-        shownName(key, secret),
-        { suggestion: closest(key, known) },
-      ),
-    );
+    return issue.keys.map((key) => {
+      const hidden = secret || looksSecret(key);
+      const suggestion = closest(key, known);
+      const problem = problemOf(hidden ? path : [...path, key], `one of ${known.join(', ')}`, shownName(key, secret), {
+        suggestion,
+        belongsAt: hidden || suggestion !== undefined ? undefined : placeOf(key, path, reading.schema),
+      });
+      reading.misnamed.add(problem);
+      return problem;
+    });
   }
   if (issue.code === 'invalid_union') {
     // Of the forms that are accepted, the one that it is of the right kind for tells more.
     const near = issue.errors.find((issues) => issues.every((inner) => inner.path.length > 0 || hasKeys(inner)));
-    if (near) return near.flatMap((inner) => problemsOf(inner, path, raw));
+    if (near) return near.flatMap((inner) => problemsOf(inner, path, reading));
   }
-  const value = at(raw, path);
+  const value = at(reading.raw, path);
   const values = issue.code === 'invalid_value' ? issue.values.map(String) : [];
   const suggestion = typeof value === 'string' ? closest(value, values) : undefined;
   const expected = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
   const got = issue.code === 'invalid_key' ? shownName(String(path.at(-1)), secret) : shown(value, secret);
   return [problemOf(path, expected, got, { suggestion })];
+}
+
+const plainSchemas = new WeakMap<z.ZodType, object>();
+
+/** Where a setting belongs that was written at the wrong place. */
+function placeOf(key: string, holder: PolicyPath, schema: z.ZodType): string | undefined {
+  const plain = plainSchemas.get(schema) ?? z.toJSONSchema(schema, { io: 'input' });
+  plainSchemas.set(schema, plain);
+  return elsewhere(plain, holder, key);
 }
 
 function hasKeys(issue: Issue): boolean {

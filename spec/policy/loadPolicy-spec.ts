@@ -111,6 +111,13 @@ describe('loadPolicy', () => {
       ]);
     });
 
+    it('names a misspelled setting also where what it holds is not set', () => {
+      expect(wrong('client: { main: { apiKey: "${KEY}" } }').map((line) => line.slice(0, 50))).to.deep.equal([
+        'line 1, column 19: client.main.apiKey: expected th',
+        'line 1, column 1: client: expected one of preset, ',
+      ]);
+    });
+
     it('gives texts, never numbers, and shows no value', () => {
       const env = { D: '31337', M: 'secret-name' };
       const told = wrong('deadlineMs: ${D}\nmodels: { a: { class: "${M}", fallback: ["${M}"] } }', { env });

@@ -294,6 +294,23 @@ describe('wrong policies', () => {
     expect(problem?.path).to.deep.equal(['models', 'a b\nc']);
   });
 
+  it('name the place of a setting that stands at another', () => {
+    const placeOf = (value: unknown): unknown => policyProblems(value)[0]?.belongsAt;
+    expect(placeOf(model({ requestsPerMinute: 60 }))).to.equal('models.m.quota.requestsPerMinute');
+    expect(placeOf(model({ deployments: [{ tokensPerMinute: 60 }] }))).to.equal(
+      'models.m.deployments[0].quota.tokensPerMinute',
+    );
+    expect(placeOf(model({ quota: { fallback: [] } }))).to.equal('models.m.fallback');
+    expect(placeOf({ timeouts: {} })).to.equal('models.default.timeouts');
+    expect(placeOf({ tenants: { acme: { deadlineMs: 5 } } })).to.equal('deadlineMs');
+    expect(placeOf({ tenants: { acme: { constructor: 5 } } })).to.equal(undefined);
+    expect(policyProblems(model({ maxInFlight: 5 }))[0]?.message).to.match(
+      /, got "maxInFlight"; it belongs at maxInFlight$/,
+    );
+    // One that is misspelled is where it should be.
+    expect(placeOf(model({ retyr: {} }))).to.equal(undefined);
+  });
+
   it('name the clients that there are', () => {
     const value = {
       quota: { clients: { azure: {} } },
