@@ -19,6 +19,26 @@ export type UpstreamErrorCode =
   | 'timeout'
   | 'upstream_body_invalid';
 
+/** All of them. */
+export const UPSTREAM_CODES = [
+  'rate_limited',
+  'quota_exhausted',
+  'request_too_large',
+  'context_too_long',
+  'content_filtered',
+  'overloaded',
+  'server_error',
+  'bad_request',
+  'auth',
+  'not_found',
+  'conflict',
+  'connection',
+  'stream_truncated',
+  'stream_idle',
+  'timeout',
+  'upstream_body_invalid',
+] as const satisfies readonly UpstreamErrorCode[];
+
 /** What this process decided by itself: nothing was sent, or the caller ended it. */
 export type LocalErrorCode =
   | 'timeout_deadline'

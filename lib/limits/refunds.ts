@@ -1,5 +1,5 @@
 import { oneOf } from '../core/checks.ts';
-import { invalidOption } from '../core/errors.ts';
+import { invalidOption, UPSTREAM_CODES } from '../core/errors.ts';
 import type { UpstreamErrorCode } from '../core/errors.ts';
 import type { Outcome } from '../core/outcome.ts';
 
@@ -28,22 +28,7 @@ export const REFUND_CAUSES: readonly RefundCause[] = [
   'unsent',
   'unanswered',
   'cancelled',
-  'rate_limited',
-  'quota_exhausted',
-  'request_too_large',
-  'context_too_long',
-  'content_filtered',
-  'overloaded',
-  'server_error',
-  'bad_request',
-  'auth',
-  'not_found',
-  'conflict',
-  'connection',
-  'stream_truncated',
-  'stream_idle',
-  'timeout',
-  'upstream_body_invalid',
+  ...UPSTREAM_CODES,
 ];
 
 /** @throws SluiceError `invalid_option` if a cause or a refund is not one of those above. */

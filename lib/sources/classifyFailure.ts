@@ -1,4 +1,4 @@
-import { SluiceError } from '../core/errors.ts';
+import { SluiceError, UPSTREAM_CODES } from '../core/errors.ts';
 import type { SluiceErrorFields, UpstreamErrorCode } from '../core/errors.ts';
 import type { ClassifyFailure, FailureVerdict } from './AttemptOptions.ts';
 
@@ -20,24 +20,7 @@ export function answerOf(error: SluiceError): FailedAnswer | undefined {
   return answers.get(error);
 }
 
-const UPSTREAM_CODES: ReadonlySet<string> = new Set<UpstreamErrorCode>([
-  'rate_limited',
-  'quota_exhausted',
-  'request_too_large',
-  'context_too_long',
-  'content_filtered',
-  'overloaded',
-  'server_error',
-  'bad_request',
-  'auth',
-  'not_found',
-  'conflict',
-  'connection',
-  'stream_truncated',
-  'stream_idle',
-  'timeout',
-  'upstream_body_invalid',
-]);
+const CODES: ReadonlySet<string> = new Set(UPSTREAM_CODES);
 
 /** The error as the user's `classify` sees it. A verdict that makes no sense is not heard. */
 export function classifyFailure(classify: ClassifyFailure | undefined, error: SluiceError): SluiceError {
@@ -59,7 +42,7 @@ export function classifyFailure(classify: ClassifyFailure | undefined, error: Sl
   }
   const verdict: FailureVerdict = typeof said === 'string' ? { code: said } : (said ?? {});
   const { retryAfterMs, retryable } = verdict;
-  const code = verdict.code !== undefined && UPSTREAM_CODES.has(verdict.code) ? verdict.code : error.code;
+  const code = verdict.code !== undefined && CODES.has(verdict.code) ? verdict.code : error.code;
   const waits = typeof retryAfterMs === 'number' && Number.isFinite(retryAfterMs) && retryAfterMs >= 0;
   return new SluiceError(code, error.message, {
     ...(error as SluiceErrorFields),
