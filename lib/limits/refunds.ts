@@ -24,12 +24,7 @@ export const REFUND_DEFAULTS: RefundRules = {
   overloaded: 'tokens',
 };
 
-export const REFUND_CAUSES: readonly RefundCause[] = [
-  'unsent',
-  'unanswered',
-  'cancelled',
-  ...UPSTREAM_CODES,
-];
+export const REFUND_CAUSES: readonly RefundCause[] = ['unsent', 'unanswered', 'cancelled', ...UPSTREAM_CODES];
 
 /** @throws SluiceError `invalid_option` if a cause or a refund is not one of those above. */
 export function checkedRefunds(rules: RefundRules): RefundRules {
