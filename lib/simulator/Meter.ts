@@ -3,6 +3,8 @@ import { isSluiceError } from '../core/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { Exchange } from '../emulator/model/Exchange.ts';
 import type { SimulatedCall } from './load/CallDrawer.ts';
+import { Phases } from './Phases.ts';
+import type { PhaseFigures, PhaseTally } from './Phases.ts';
 import { Samples } from './Samples.ts';
 import type { Percentiles } from './Samples.ts';
 import { ShareWindow } from './ShareWindow.ts';
@@ -50,6 +52,8 @@ export interface RunFigures extends CallFigures {
   readonly turnsInOrder: number;
   readonly cost: number;
   readonly tenants: Readonly<Record<string, CallFigures>>;
+  /** In the order of the scenario. */
+  readonly phases: readonly PhaseFigures[];
 }
 
 interface Running {
@@ -60,12 +64,14 @@ interface Running {
   rejectedMs: number | undefined;
   finished: boolean;
   inOrder: boolean;
+  readonly phases: readonly PhaseTally[];
 }
 
 /** Watches a run: the calls at one end, the provider at the other. */
 export class Meter implements ProviderListener {
   readonly #clock: Clock;
   readonly #prices: (model: string) => Price | undefined;
+  readonly #phases: Phases;
   readonly #running = new Map<string, Running>();
   /** The turn of each conversation that was made last and has not ended. */
   readonly #openTurns = new Map<string, Set<Running>>();
@@ -87,9 +93,10 @@ export class Meter implements ProviderListener {
   #firstFailureMs = Infinity;
   #lastFailureMs = -Infinity;
 
-  constructor(clock: Clock, prices: (model: string) => Price | undefined) {
+  constructor(clock: Clock, prices: (model: string) => Price | undefined, phases: Phases = new Phases()) {
     this.#clock = clock;
     this.#prices = prices;
+    this.#phases = phases;
   }
 
   get calls(): number {
@@ -109,8 +116,10 @@ export class Meter implements ProviderListener {
       rejectedMs: undefined,
       finished: false,
       inOrder: true,
+      phases: this.#phases.of(call.model, this.#clock.now()),
     };
     this.#calls++;
+    for (const phase of running.phases) phase.asked();
     this.#running.set(String(call.ordinal), running);
     if (call.tenant !== undefined) this.#tenantOf(call.tenant).calls++;
     if (call.conversation === undefined) return;
@@ -142,6 +151,7 @@ export class Meter implements ProviderListener {
     this.#total.add(nowMs - running.askedMs);
     if (call.tenant !== undefined) this.#tenantOf(call.tenant).firstContent.add(firstContentMs - running.askedMs);
     if (running.rejectedMs !== undefined) this.#recovery.add(firstContentMs - running.rejectedMs);
+    for (const phase of running.phases) phase.answered(firstContentMs - running.askedMs, nowMs - running.askedMs);
   }
 
   failed(call: SimulatedCall, error: unknown): void {
@@ -166,9 +176,10 @@ export class Meter implements ProviderListener {
     const rejected = refusal === 'requests' || refusal === 'tokens' || refusal === 'concurrency';
     this.#attempts++;
     this.#window.add(this.#clock.now(), rejected);
+    const running = this.#of(request);
+    for (const phase of running?.phases ?? []) phase.arrived(rejected);
     if (!rejected) return;
     this.#rateLimited++;
-    const running = this.#of(request);
     if (running !== undefined) running.rejectedMs ??= this.#clock.now();
   }
 
@@ -204,6 +215,7 @@ export class Meter implements ProviderListener {
       turnsInOrder: this.#turnsInOrder,
       cost: this.#cost,
       tenants: Object.fromEntries(tenants),
+      phases: this.#phases.figures(),
     };
   }
 

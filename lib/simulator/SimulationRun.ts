@@ -12,7 +12,8 @@ import type { VirtualRuntime } from '../testing/virtualRuntime.ts';
 import type { SimulatedCall } from './load/CallDrawer.ts';
 import { LoadRun } from './load/LoadRun.ts';
 import { Meter } from './Meter.ts';
-import type { RunFigures } from './Meter.ts';
+import type { Price, RunFigures } from './Meter.ts';
+import { Phases } from './Phases.ts';
 import { SCENARIO_DEFAULTS } from './scenario/Scenario.ts';
 import type { Scenario } from './scenario/Scenario.ts';
 import type { Caller, Strategy } from './strategies/Strategy.ts';
@@ -49,7 +50,8 @@ export class SimulationRun {
     this.#scenario = scenario;
     this.#seed = seed;
     this.#runtime = virtualRuntime({ seed });
-    this.#meter = new Meter(this.#runtime.clock, (model) => modelPolicy(parsed, model).price);
+    const priceOf = (model: string): Price | undefined => modelPolicy(parsed, model).price;
+    this.#meter = new Meter(this.#runtime.clock, priceOf, new Phases(scenario.phases));
     this.#caller = strategy({
       runtime: this.#runtime,
       sources: this.#sources(free),

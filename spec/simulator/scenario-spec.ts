@@ -23,12 +23,12 @@ describe('parseScenario', () => {
     [{ forMs: 0 }, 'forMs: expected a number above 0, got 0'],
     [
       { forms: 3 },
-      'forms: expected one of name, seed, forMs, load, upstreams, networkMs, policy, strategies, chunks, got "forms"; did you mean "forMs"?',
+      'forms: expected one of name, seed, forMs, load, upstreams, networkMs, policy, strategies, phases, chunks, got "forms"; did you mean "forMs"?',
     ],
     [{ load: [] }, 'load: expected a list of loads, not empty, got a list of 0'],
     [
       load({ modle: 'm' }),
-      'load[0].modle: expected one of arrivals, model, tenant, priority, promptTokens, outputLimit, conversations, leavesAfterMs, deadlineMs, got "modle"; did you mean "model"?',
+      'load[0].modle: expected one of arrivals, model, tenant, priority, promptTokens, outputLimit, conversations, leavesAfterMs, deadlineMs, fromMs, toMs, got "modle"; did you mean "model"?',
     ],
     [
       load({ arrivals: { kind: 'often' } }),
@@ -69,7 +69,7 @@ describe('parseScenario', () => {
     [{ strategies: [{ kind: 'sluice', policy: { deadlineMs: 'x' } }] }, 'strategies[0].policy.deadlineMs: expected '],
     [
       { strategies: [{ kind: 'magic' }] },
-      'strategies[0].kind: expected a strategy of the kind bare, sdk, fixed, backoff or sluice, got "magic"',
+      'strategies[0].kind: expected a strategy of the kind bare, sdk, fixed, backoff, recipe or sluice, got "magic"',
     ],
     [
       { strategies: [{ kind: 'sdk', retries: -1 }] },

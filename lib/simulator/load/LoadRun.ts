@@ -15,6 +15,7 @@ export type MakeCall = (draw: (ordinal: number) => SimulatedCall, ended: () => v
  */
 export class LoadRun {
   readonly #load: Load;
+  readonly #fromMs: number;
   readonly #untilMs: number;
   readonly #runtime: Runtime;
   readonly #random: () => number;
@@ -30,7 +31,8 @@ export class LoadRun {
     make: MakeCall,
   ) {
     this.#load = load;
-    this.#untilMs = untilMs;
+    this.#fromMs = load.fromMs ?? 0;
+    this.#untilMs = Math.min(untilMs, load.toMs ?? Infinity);
     this.#runtime = world.runtime;
     this.#random = world.random;
     this.#make = make;
@@ -40,13 +42,15 @@ export class LoadRun {
   start(): void {
     const { arrivals } = this.#load;
     if (arrivals.kind === 'workers') {
-      for (let i = 0; i < arrivals.workers; i++) this.#work(arrivals);
+      startTimer(this.#runtime, this.#fromMs, () => {
+        for (let i = 0; i < arrivals.workers; i++) this.#work(arrivals);
+      });
       return;
     }
     const times: Iterator<number | TraceCall, void> =
       arrivals.kind === 'trace'
         ? [...arrivals.calls].sort((a, b) => a.atMs - b.atMs).values()
-        : arrivalTimes(arrivals, this.#untilMs, this.#random);
+        : arrivalTimes(arrivals, this.#untilMs - this.#fromMs, this.#random);
     this.#next(times);
   }
 
@@ -54,7 +58,7 @@ export class LoadRun {
     const next = times.next();
     if (next.done === true) return;
     const given = typeof next.value === 'number' ? undefined : next.value;
-    const atMs = given?.atMs ?? (next.value as number);
+    const atMs = this.#fromMs + (given?.atMs ?? (next.value as number));
     if (atMs >= this.#untilMs) return;
     startTimer(this.#runtime, atMs - this.#runtime.clock.now(), () => {
       // Before the call, which may take the clock on.

@@ -2,6 +2,7 @@ import type { Distribution } from '../../emulator/model/distribution.ts';
 import type { QuotaChange } from '../../emulator/model/FakeProvider.ts';
 import type { ProviderOptions } from '../../emulator/model/settings.ts';
 import type { PolicyInput } from '../../policy/PolicyInput.ts';
+import type { Recipe } from './Recipe.ts';
 
 /** When calls are made. Rates are per minute, times in milliseconds. */
 export type Arrivals =
@@ -61,6 +62,18 @@ export interface Load {
   readonly leavesAfterMs?: Distribution | undefined;
   /** Default: that of the policy. */
   readonly deadlineMs?: number | undefined;
+  /** When it begins, and when it ends. Default: with the scenario. */
+  readonly fromMs?: number | undefined;
+  readonly toMs?: number | undefined;
+}
+
+/** A part of the scenario with figures of its own: of the calls made from `fromMs` to before `toMs`. */
+export interface Phase {
+  readonly name: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Of the calls that ask for this model. Default: of all. */
+  readonly model?: string | undefined;
 }
 
 /** A provider, its limits and faults, and how they change over time. */
@@ -87,6 +100,8 @@ export type StrategyInput =
       /** Asked once the attempts are used up. */
       readonly fallback?: string | undefined;
     }
+  /** What a report from production describes. */
+  | ({ readonly kind: 'recipe' } & Recipe)
   /** A policy of its own, or that of the scenario. */
   | { readonly kind: 'sluice'; readonly policy?: PolicyInput | undefined };
 
@@ -105,6 +120,8 @@ export interface Scenario {
   readonly policy?: PolicyInput | undefined;
   /** Default: bare, sdk, backoff and sluice. */
   readonly strategies?: readonly (StrategyInput & { readonly name?: string | undefined })[] | undefined;
+  /** Figures of parts of it, beside those of the whole. Default: none. */
+  readonly phases?: readonly Phase[] | undefined;
   /** Simulated streams bring their first content and the rest in one. `'all'`: every chunk. Default: `'ends'`. */
   readonly chunks?: 'ends' | 'all' | undefined;
 }

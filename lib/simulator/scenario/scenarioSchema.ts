@@ -4,7 +4,8 @@ import { DIALECTS } from '../../emulator/model/dialects/dialects.ts';
 import * as is from '../../policy/schema/leaves.ts';
 import { setting, strict } from '../../policy/schema/leaves.ts';
 import { SCENARIO_DEFAULTS } from './Scenario.ts';
-import type { Arrivals, Load, Scenario, StrategyInput, TraceCall, Upstream } from './Scenario.ts';
+import { recipe } from './recipeSchema.ts';
+import type { Arrivals, Load, Phase, Scenario, StrategyInput, TraceCall, Upstream } from './Scenario.ts';
 
 const distribution: z.ZodType<Distribution> = z.union(
   [
@@ -70,6 +71,8 @@ const load = strict({
   conversations: setting(strict({ share: is.share(), count: is.whole(1) }), 'Part of the calls that are turns.'),
   leavesAfterMs: setting(distribution, 'When users leave.'),
   deadlineMs: setting(is.above0(), 'Deadline of the calls, where it is not that of the policy.'),
+  fromMs: setting(is.finite(0), 'When it begins.', 0),
+  toMs: setting(is.above0(), 'When it ends.'),
 } satisfies Record<keyof Load, unknown>) as z.ZodType<Load>;
 
 const quota = {
@@ -126,6 +129,13 @@ const upstream = strict({
   changes: setting(is.listOf(change, 'changes of limits'), 'How limits change.'),
 }) as unknown as z.ZodType<Upstream>;
 
+const phase = strict({
+  name: is.text('the name of a phase'),
+  fromMs: is.finite(0),
+  toMs: is.above0(),
+  model: setting(is.text('the name of a model'), 'The model that is asked.'),
+} satisfies Record<keyof Phase, unknown>);
+
 const named = { name: setting(is.text('a name'), 'Its name in the table.') };
 const strategy = z.discriminatedUnion(
   'kind',
@@ -148,9 +158,10 @@ const strategy = z.discriminatedUnion(
       heedHints: setting(is.flag(), 'Whether hints are waited out.', false),
       fallback: setting(is.text('the name of a model'), 'Asked in the end.'),
     }),
+    strict({ kind: z.literal('recipe'), ...named, ...recipe }),
     strict({ kind: z.literal('sluice'), ...named, policy: setting(is.anything(), 'A policy of its own.') }),
   ],
-  { error: 'a strategy of the kind bare, sdk, fixed, backoff or sluice' },
+  { error: 'a strategy of the kind bare, sdk, fixed, backoff, recipe or sluice' },
 ) as unknown as z.ZodType<StrategyInput & { name?: string }>;
 
 export const scenarioSchema: z.ZodType<Scenario> = strict({
@@ -162,5 +173,6 @@ export const scenarioSchema: z.ZodType<Scenario> = strict({
   networkMs: setting(distribution, 'One way, for each message.', SCENARIO_DEFAULTS.networkMs),
   policy: setting(is.anything(), 'The policy that Sluice runs.'),
   strategies: setting(is.listOf(strategy, 'strategies', 1), 'What is compared.'),
+  phases: setting(is.listOf(phase, 'phases', 1), 'Parts with figures of their own.'),
   chunks: setting(is.oneOf(['ends', 'all']), 'Which chunks are simulated.', SCENARIO_DEFAULTS.chunks),
 } satisfies Record<keyof Scenario, unknown>) as unknown as z.ZodType<Scenario>;

@@ -6,8 +6,8 @@ import { after } from '../../operators/after.ts';
 
 export interface Retrying {
   readonly attempts: number;
-  /** `failures` counts from 1. */
-  readonly waitMs: (failures: number, hintMs: number | undefined) => number;
+  /** `failures` counts from 1. Nothing: it is given up. */
+  readonly waitMs: (failures: number, hintMs: number | undefined) => number | undefined;
 }
 
 const RETRIED: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
@@ -22,7 +22,8 @@ export function retrying<T>(source$: Observable<T>, runtime: Runtime, { attempts
         count: attempts - 1,
         delay: (error: unknown, failures) => {
           if (begun || !isRetried(error)) return throwError(() => error);
-          return after(runtime, waitMs(failures, isSluiceError(error) ? error.retryAfterMs : undefined));
+          const pauseMs = waitMs(failures, isSluiceError(error) ? error.retryAfterMs : undefined);
+          return pauseMs === undefined ? throwError(() => error) : after(runtime, pauseMs);
         },
       }),
     );

@@ -1,6 +1,7 @@
 import { catchError, defer, tap, throwError } from 'rxjs';
 import type { StrategyInput } from '../scenario/Scenario.ts';
 import { bareAttempt } from './bareAttempt.ts';
+import { recipeStrategy } from './recipe.ts';
 import { retrying } from './retrying.ts';
 import { sluiceStrategy } from './sluiceStrategy.ts';
 import type { Strategy } from './Strategy.ts';
@@ -24,6 +25,8 @@ export function strategyOf(input: StrategyInput): Strategy {
     }
     case 'backoff':
       return backoffs(input);
+    case 'recipe':
+      return recipeStrategy(input);
     case 'sluice':
       return sluiceStrategy(input.policy);
   }
