@@ -172,8 +172,8 @@ export class Meter implements ProviderListener {
     running.inOrder = oldest === undefined || oldest === running;
   }
 
-  arrived({ refusal }: Exchange, { request }: Attempt): void {
-    const rejected = refusal === 'requests' || refusal === 'tokens' || refusal === 'concurrency';
+  arrived(_: Exchange, { request }: Attempt, status: number | undefined): void {
+    const rejected = status === 429;
     this.#attempts++;
     this.#window.add(this.#clock.now(), rejected);
     const running = this.#of(request);

@@ -59,3 +59,7 @@ export type { SimulateOptions } from './simulate.ts';
 export type { SimulationProgress } from './simulate.ts';
 export type { SimulationResult } from './simulate.ts';
 export { simulate } from './simulate.ts';
+export { virtualProvider } from './upstream/virtualProvider.ts';
+export type { VirtualProvider } from './upstream/virtualProvider.ts';
+export type { VirtualProviderOptions } from './upstream/virtualProvider.ts';
+export type { VirtualProviderReport } from './upstream/virtualProvider.ts';

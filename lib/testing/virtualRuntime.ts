@@ -1,6 +1,8 @@
-import { Heap } from '../core/Heap.ts';
+import type { SchedulerLike } from 'rxjs';
+import { zeroOrMore } from '../core/checks.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { seededRandom } from './seededRandom.ts';
+import { VirtualTimers } from './VirtualTimers.ts';
 
 export interface VirtualRuntimeOptions {
   /** Makes `random` repeatable. Default: 1. */
@@ -10,6 +12,8 @@ export interface VirtualRuntimeOptions {
 }
 
 export interface VirtualRuntime extends Runtime {
+  /** For RxJS too: `delay(1000, runtime.scheduler)`. Its `now` is the wall clock, as that of RxJS's own schedulers. */
+  readonly scheduler: SchedulerLike;
   /** Timers that are armed. */
   readonly pending: number;
   /** Moves time on by `byMs`, running what falls due in order; work due at one instant runs in the order it was armed. */
@@ -22,14 +26,14 @@ export interface VirtualRuntime extends Runtime {
   stepWall(byMs: number): void;
 }
 
-interface Timer {
-  readonly atMs: number;
-  readonly order: number;
-  readonly work: () => void;
-}
-
 /**
- * Time that stands still until it is moved. Give it to operators, ports and sources to test them without sleeping.
+ * Time that stands still until it is moved, with a clock, a scheduler and random numbers that belong to it. Give it to
+ * operators, ports, sources and `createSluice` to test them without sleeping.
+ *
+ * Timers are kept in a heap: arming or stopping one takes O(log n) where n are armed. A delay of `Infinity` never ends;
+ * one that is not above 0 ends at this instant, after what is due by now. What the work of a timer throws comes out of
+ * what moves the time, and the other timers stay armed. To move time by what is not finite and 0 or more is
+ * `invalid_option`.
  *
  * @example
  * ```ts
@@ -43,48 +47,34 @@ interface Timer {
  */
 export function virtualRuntime(options: VirtualRuntimeOptions = {}): VirtualRuntime {
   const { seed = 1, wallStartMs = Date.UTC(2026, 0, 1) } = options;
-  const timers = new Heap<Timer>((a, b) => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order));
-  let nowMs = 0;
+  const timers = new VirtualTimers();
   let wallOffsetMs = wallStartMs;
-  let armed = 0;
-
-  const runUntil = (untilMs: number): void => {
-    for (let timer = timers.peek(); timer !== undefined && timer.atMs <= untilMs; timer = timers.peek()) {
-      timers.pop();
-      nowMs = timer.atMs;
-      timer.work();
-    }
-  };
+  const wallNow = (): number => wallOffsetMs + timers.nowMs;
 
   return {
-    clock: { now: () => nowMs, wallNow: () => wallOffsetMs + nowMs },
-    scheduler: {
-      schedule(work, delayMs = 0) {
-        const node = timers.push({ atMs: nowMs + Math.max(0, delayMs), order: armed++, work });
-        return { unsubscribe: () => void timers.remove(node) };
-      },
-    },
+    clock: { now: () => timers.nowMs, wallNow },
+    scheduler: timers.scheduler(wallNow),
     random: seededRandom(seed),
     get pending() {
       return timers.size;
     },
     advance(byMs) {
-      const untilMs = nowMs + byMs;
-      runUntil(untilMs);
-      nowMs = untilMs;
+      const untilMs = timers.nowMs + zeroOrMore('byMs', byMs);
+      timers.runUntil(untilMs);
+      timers.nowMs = untilMs;
     },
     run(untilMs = Infinity) {
-      runUntil(untilMs);
-      return nowMs;
+      timers.runUntil(untilMs);
+      return timers.nowMs;
     },
     async advanceAsync(byMs) {
-      const untilMs = nowMs + byMs;
+      const untilMs = timers.nowMs + zeroOrMore('byMs', byMs);
       await settled();
-      for (let timer = timers.peek(); timer !== undefined && timer.atMs <= untilMs; timer = timers.peek()) {
-        runUntil(timer.atMs);
+      while (timers.nextMs <= untilMs) {
+        timers.runUntil(timers.nextMs);
         await settled();
       }
-      nowMs = untilMs;
+      timers.nowMs = untilMs;
     },
     stepWall(byMs) {
       wallOffsetMs += byMs;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { seededRandom } from '../../lib/core/seededRandom.ts';
 import type { HeapNode } from '../../lib/core/Heap.ts';
 import { Heap } from '../../lib/core/Heap.ts';
 
@@ -83,4 +84,29 @@ describe('Heap', () => {
     heap.remove(removed);
     expect([popped.index, removed.index]).to.deep.equal([-1, -1]);
   });
+
+  for (const count of [1_000, 100_000]) {
+    it(`compares as often as the heap is high, and not as it is large: ${count} items`, () => {
+      let compared = 0;
+      const heap = new Heap<number>((a, b) => {
+        compared++;
+        return a < b;
+      });
+      const random = seededRandom(3);
+      const most = (times: number, work: () => void): number => {
+        let highest = 0;
+        for (let i = 0; i < times; i++) {
+          compared = 0;
+          work();
+          highest = Math.max(highest, compared);
+        }
+        return highest;
+      };
+      const height = Math.ceil(Math.log2(count));
+      expect(most(count, () => heap.push(random()))).to.be.at.most(height);
+      const nodes = Array.from({ length: 500 }, () => heap.push(random()));
+      expect(most(500, () => heap.remove(nodes.pop()!))).to.be.at.most(2 * height + 2);
+      expect(most(500, () => heap.pop())).to.be.at.most(2 * height + 2);
+    });
+  }
 });

@@ -8,11 +8,12 @@ import type { Cancel, Runtime } from '../../core/runtime.ts';
 import type { Exchange } from '../../emulator/model/Exchange.ts';
 import type { FakeProvider } from '../../emulator/model/FakeProvider.ts';
 import type { ProviderStep } from '../../emulator/model/steps.ts';
+import { AnswerDecoder } from '../../sources/AnswerDecoder.ts';
+import { SOURCE_DEFAULTS } from '../../sources/AttemptOptions.ts';
 import { failedResponse, requestIdOf, thrownError } from '../../sources/failures.ts';
 import { NO_HEADERS } from '../../wire/headers.ts';
 import type { HeaderReader } from '../../wire/headers.ts';
 import { readHints } from '../../wire/hints.ts';
-import { SseDecoder } from '../../wire/SseDecoder.ts';
 
 /** How long a message takes on its way, in milliseconds. Drawn for each. */
 export interface Network {
@@ -23,7 +24,8 @@ export interface Network {
 /** Hears when each request was sent, what the provider did with it when it arrived, and when it was over there. */
 export interface ProviderListener {
   sent(attempt: Attempt): void;
-  arrived(exchange: Exchange, attempt: Attempt): void;
+  /** `status`: of the answer, where it will have a head. */
+  arrived(exchange: Exchange, attempt: Attempt, status: number | undefined): void;
   over(exchange: Exchange): void;
 }
 
@@ -59,7 +61,8 @@ class ProviderRun {
   readonly #subscriber: Subscriber<WireEvent>;
   readonly #world: World;
   readonly #scope: CallScope;
-  readonly #decoder: SseDecoder;
+  /** Of bytes that are sent verbatim. */
+  #decoder: AnswerDecoder | undefined;
   #exchange: Exchange | undefined;
   #arrivedMs = 0;
   #pending: ProviderStep | undefined;
@@ -74,13 +77,6 @@ class ProviderRun {
     this.#subscriber = subscriber;
     this.#world = world;
     this.#scope = currentScope() ?? CallScope.start(world.runtime);
-    this.#decoder = new SseDecoder({
-      event: (data, event) =>
-        subscriber.next(
-          data === '[DONE]' ? { kind: 'done' } : { kind: 'data', value: JSON.parse(data) as unknown, event },
-        ),
-      comment: () => subscriber.next({ kind: 'comment' }),
-    });
   }
 
   start(): void {
@@ -107,7 +103,9 @@ class ProviderRun {
     const { api, request, headers } = this.#attempt;
     const exchange = provider.handle({ api, body: request, headers });
     this.#exchange = exchange;
-    listener.arrived(exchange, this.#attempt);
+    const first = exchange.steps.next().value;
+    this.#pending = first || undefined;
+    listener.arrived(exchange, this.#attempt, first?.kind === 'head' ? first.status : undefined);
     if (this.#left) {
       this.#end();
       return;
@@ -152,11 +150,11 @@ class ProviderRun {
         this.#body(step.text);
         return;
       case 'bytes':
-        this.#decoder.push(typeof step.bytes === 'string' ? new TextEncoder().encode(step.bytes) : step.bytes);
+        this.#bytes(step.bytes);
         return;
       case 'end':
         this.#end();
-        subscriber.complete();
+        if (this.#decoded((decoder) => decoder.end())) subscriber.complete();
         return;
       case 'reset':
         this.#end();
@@ -164,6 +162,30 @@ class ProviderRun {
         return;
       case 'hang':
         return;
+    }
+  }
+
+  /** What is sent verbatim may be anything, and is read as it is where there is a network. */
+  #bytes(bytes: string | Uint8Array): void {
+    this.#decoder ??= new AnswerDecoder(this.#attempt, (event) => this.#subscriber.next(event), {
+      maxBytes: SOURCE_DEFAULTS.maxEventBytes,
+      about: { model: this.#model, status: this.#status, requestId: requestIdOf(this.#headers) },
+      headers: this.#headers,
+      wallNow: () => this.#wallNowMs,
+    });
+    const read = typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes;
+    if (!this.#decoded((decoder) => decoder.push(read))) this.#end();
+  }
+
+  /** Whether it could be read. */
+  #decoded(read: (decoder: AnswerDecoder) => void): boolean {
+    if (this.#decoder === undefined) return true;
+    try {
+      read(this.#decoder);
+      return true;
+    } catch (error) {
+      this.#subscriber.error(error);
+      return false;
     }
   }
 
@@ -176,10 +198,7 @@ class ProviderRun {
   }
 
   #body(text: string): void {
-    if (this.#status < 400) {
-      this.#subscriber.next({ kind: 'data', value: JSON.parse(text) as unknown, event: undefined });
-      return;
-    }
+    if (this.#status < 400) return this.#bytes(text);
     const answer = { status: this.#status, headers: this.#headers, body: text };
     const { head, error } = failedResponse(answer, this.#model, this.#wallNowMs);
     this.#end();

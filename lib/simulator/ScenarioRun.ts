@@ -1,0 +1,129 @@
+import { Subscription } from 'rxjs';
+import type { Attempt, AttemptSource } from '../core/attempt.ts';
+import { startTimer } from '../core/runtime.ts';
+import type { Runtime } from '../core/runtime.ts';
+import { seededRandom } from '../core/seededRandom.ts';
+import type { Exchange } from '../emulator/model/Exchange.ts';
+import { modelPolicy } from '../policy/modelPolicy.ts';
+import { parsePolicy } from '../policy/parsePolicy.ts';
+import type { SimulatedCall } from './load/CallDrawer.ts';
+import { LoadRun } from './load/LoadRun.ts';
+import { Meter } from './Meter.ts';
+import type { Price, RunFigures } from './Meter.ts';
+import { Phases } from './Phases.ts';
+import { SCENARIO_DEFAULTS } from './scenario/Scenario.ts';
+import type { Scenario } from './scenario/Scenario.ts';
+import type { Caller, Strategy } from './strategies/Strategy.ts';
+import type { ProviderListener } from './upstream/providerSource.ts';
+import { QuotaUse } from './upstream/QuotaUse.ts';
+
+/** What became of all calls under one strategy, and of the providers' limits. */
+export interface StrategyResult extends RunFigures {
+  readonly name: string;
+  /** Until the last call had ended, in virtual milliseconds. */
+  readonly tookMs: number;
+  /** The highest part of any limit that was used, from 0 to 1; by client, for those that have limits. */
+  readonly quotaUsed: Readonly<Record<string, number>>;
+}
+
+/** The ways to the providers of a scenario, by client. What they tell their listeners of is what is counted. */
+export type Sources = (listenerOf: (client: string) => ProviderListener) => Readonly<Record<string, AttemptSource>>;
+
+/**
+ * The calls of a scenario, made by one strategy and measured. It knows neither what time it runs in, of which it needs only
+ * that it begins at 0, nor how providers are reached.
+ */
+export class ScenarioRun {
+  readonly #scenario: Scenario;
+  readonly #runtime: Runtime;
+  readonly #meter: Meter;
+  readonly #used = new Map<string, QuotaUse>();
+  readonly #caller: Caller;
+  #ordinal = 0;
+
+  constructor(scenario: Scenario, strategy: Strategy, runtime: Runtime, sources: Sources) {
+    const { policy = {}, upstreams } = scenario;
+    const parsed = parsePolicy(policy, { clients: Object.keys(upstreams) });
+    this.#scenario = scenario;
+    this.#runtime = runtime;
+    const priceOf = (model: string): Price | undefined => modelPolicy(parsed, model).price;
+    this.#meter = new Meter(runtime.clock, priceOf, new Phases(scenario.phases));
+    this.#caller = strategy({
+      runtime,
+      sources: sources((client) => this.#listener(client)),
+      policy,
+      clientOf: (model) => modelPolicy(parsed, model).client,
+    });
+  }
+
+  /** Calls made so far. */
+  get calls(): number {
+    return this.#meter.calls;
+  }
+
+  /** Those of them that have not ended. */
+  get running(): number {
+    return this.#meter.running;
+  }
+
+  /** Arms the first timer of each load. */
+  start(): void {
+    const { load, forMs, seed = SCENARIO_DEFAULTS.seed } = this.#scenario;
+    load.forEach((one, i) => {
+      // Of its own, so that what one load draws does not depend on another.
+      const world = { runtime: this.#runtime, random: seededRandom(seed + 1000 + i) };
+      new LoadRun(one, `load${i}`, forMs, world, (draw, ended) => this.#make(draw(this.#ordinal++), ended)).start();
+    });
+  }
+
+  result(name: string): StrategyResult {
+    const used = [...this.#used].flatMap(([client, { share }]) =>
+      share === undefined ? [] : [[client, share] as const],
+    );
+    const tookMs = this.#runtime.clock.now();
+    return { name, tookMs, ...this.#meter.figures(), quotaUsed: Object.fromEntries(used) };
+  }
+
+  #listener(client: string): ProviderListener {
+    const meter = this.#meter;
+    const use = new QuotaUse(this.#scenario.upstreams[client] ?? {});
+    this.#used.set(client, use);
+    return {
+      sent: (attempt: Attempt) => meter.sent(attempt),
+      arrived: (exchange: Exchange, attempt: Attempt, status: number | undefined) => {
+        meter.arrived(exchange, attempt, status);
+        const { verdict, model, reservedTokens } = exchange;
+        if (verdict !== 'admitted' || model === undefined) return;
+        use.admitted(model, reservedTokens, this.#runtime.clock.now());
+      },
+      over: (exchange: Exchange) => meter.over(exchange),
+    };
+  }
+
+  #make(call: SimulatedCall, ended: () => void): void {
+    const meter = this.#meter;
+    meter.asked(call);
+    const subscription = new Subscription();
+    const stop = startTimer(this.#runtime, call.leavesAfterMs, () => {
+      subscription.unsubscribe();
+      meter.left(call);
+      ended();
+    });
+    const over = (): void => {
+      stop();
+      ended();
+    };
+    const calling = this.#caller(call).subscribe({
+      next: (value) => meter.value(call, value),
+      error: (error: unknown) => {
+        meter.failed(call, error);
+        over();
+      },
+      complete: () => {
+        meter.completed(call);
+        over();
+      },
+    });
+    subscription.add(calling);
+  }
+}
