@@ -5,46 +5,8 @@ import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { ChatReader } from '../../lib/wire/ChatReader.ts';
 import { SseDecoder } from '../../lib/wire/SseDecoder.ts';
 import { writeResults } from '../prove/parts/writeResults.ts';
-
-/** `short`: the chunk of OpenAI's reference. `long`: what its API adds to it today, of which parsing costs the most. */
-type Shape = 'short' | 'long';
-
-const HEAD = { id: 'chatcmpl-123', object: 'chat.completion.chunk', created: 1_694_268_190, model: 'gpt-5.5' };
-const EXTRA = {
-  short: { head: { system_fingerprint: 'fp_44709d6fcb' }, tail: {} },
-  long: {
-    head: {
-      id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
-      service_tier: 'default',
-      system_fingerprint: 'fp_fc9f1d7035',
-    },
-    tail: { usage: null, obfuscation: 'Zq3wR8' },
-  },
-};
-
-function bodyOf(shape: Shape, chunks: number): Uint8Array[] {
-  const { head, tail } = EXTRA[shape];
-  const frames: string[] = [];
-  const frame = (delta: object, reason: string | null): string => {
-    const choices = [{ index: 0, delta, logprobs: null, finish_reason: reason }];
-    return `data: ${JSON.stringify({ ...HEAD, ...head, choices, ...tail })}\n\n`;
-  };
-  for (let at = 0; at < chunks - 1; at++) frames.push(frame({ content: ` word ${at}` }, null));
-  frames.push(frame({}, 'stop'), 'data: [DONE]\n\n');
-  return frames.map((text) => new TextEncoder().encode(text));
-}
-
-/** Each read comes by itself, as from a socket. */
-function streamOf(reads: readonly Uint8Array[]): ReadableStream<Uint8Array> {
-  let at = 0;
-  return new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const read = reads[at++];
-      if (read === undefined) controller.close();
-      else controller.enqueue(read);
-    },
-  });
-}
+import { chatReads, streamOf } from './parts/chatReads.ts';
+import { cpuRounds, median } from './parts/cpu.ts';
 
 async function viaSdk(reads: readonly Uint8Array[]): Promise<number> {
   const stream = Stream.fromSSEResponse<ChatCompletionChunk>(new Response(streamOf(reads)), new AbortController());
@@ -81,39 +43,27 @@ async function viaParseAlone(reads: readonly Uint8Array[], texts: readonly strin
   return length;
 }
 
-async function cpuUs(run: () => Promise<number>, times: number): Promise<number> {
-  const before = process.cpuUsage();
-  for (let at = 0; at < times; at++) await run();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / times;
-}
-
-const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1]!;
+const ROUNDS = 15;
 
 const rows: (string | number)[][] = [];
 const measured: { readonly chunks: number; readonly ratio: number }[] = [];
 for (const shape of ['short', 'long'] as const) {
   for (const chunks of [10, 100, 1_000]) {
-    const many = bodyOf(shape, chunks);
+    const many = chatReads({ shape, chunks, usage: false });
     const texts = many.slice(0, -1).map((bytes) => new TextDecoder().decode(bytes).slice('data: '.length, -2));
     for (const [name, reads] of [['many', many] as const, ['one', [Buffer.concat(many)]] as const]) {
-      const ways = [() => viaSdk(reads), () => viaWire(reads), () => viaParseAlone(reads, texts)];
-      const lengths = new Set(await Promise.all(ways.map((way) => way())));
+      const ways = {
+        sdk: () => viaSdk(reads),
+        own: () => viaWire(reads),
+        floor: () => viaParseAlone(reads, texts),
+      };
+      const lengths = new Set(await Promise.all(Object.values(ways).map((way) => way())));
       if (lengths.size !== 1) throw new Error('all must read the same text');
-      const times = Math.max(10, Math.floor(10_000 / chunks));
-      const rounds: (readonly [number, number, number])[] = [];
-      // Taken in turns, so that a busy neighbour slows all of them.
-      for (let round = 0; round < 15; round++) {
-        const row: number[] = [];
-        for (const way of ways) row.push(await cpuUs(way, times));
-        rounds.push(row as [number, number, number]);
-      }
-      const [sdk, own, floor] = [0, 1, 2].map((at) => median(rounds.map((row) => row[at]!))) as [
-        number,
-        number,
-        number,
-      ];
-      const ratio = median(rounds.map(([sdkUs, ownUs]) => ownUs / sdkUs));
+      const rounds = await cpuRounds(ways, Math.max(10, Math.floor(10_000 / chunks)), ROUNDS);
+      const [sdk, own, floor] = (['sdk', 'own', 'floor'] as const).map((way) =>
+        median(rounds.map((row) => row[way])),
+      ) as [number, number, number];
+      const ratio = median(rounds.map((row) => row.own / row.sdk));
       measured.push({ chunks, ratio });
       rows.push([shape, chunks, name, sdk.toFixed(0), own.toFixed(0), ratio.toFixed(2), (floor / sdk).toFixed(2)]);
     }
@@ -129,7 +79,7 @@ await writeResults({
   text: `
 CPU time in microseconds of reading one streamed chat answer to its end: the SDK's own \`Stream\` against the decoder and the reader
 of chunks that every source here uses, on the same bodies in the same process, in turns. *Reads*: each event in a read of its own, as
-from a socket, or the whole body in one. *Ratio*: the median over 15 rounds of Sluice to SDK. *Floor*: reading the body and
+from a socket, or the whole body in one. *Ratio*: the median over ${ROUNDS} rounds of Sluice to SDK. *Floor*: reading the body and
 \`JSON.parse\` alone, to the SDK; nothing that parses every chunk can go below it. *Short* chunks are those of OpenAI's reference,
 *long* ones have the fields that its API adds today.
 

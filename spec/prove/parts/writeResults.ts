@@ -5,6 +5,12 @@ import { format, resolveConfig } from 'prettier';
 
 const folder = new URL('../../../docs/results/', import.meta.url);
 
+export interface ResultsTable {
+  readonly title: string;
+  readonly text: string;
+  readonly rows: readonly (readonly (string | number)[])[];
+}
+
 export interface Results {
   /** File name without its ending. */
   readonly name: string;
@@ -16,15 +22,20 @@ export interface Results {
   readonly claims: readonly (readonly [string, boolean])[];
   /** The script that runs the program. Default: `prove`. */
   readonly script?: 'prove' | 'bench';
+  /** Further tables, each under a heading of its own. */
+  readonly more?: readonly ResultsTable[];
 }
 
 /** How much other work there was when the program started. */
 const [load = 0] = loadavg();
 
 /** Prints the results and writes them to docs/results. A claim that does not hold makes the program fail. */
-export async function writeResults({ name, title, text, rows, claims, script = 'prove' }: Results): Promise<void> {
-  const [head = [], ...body] = rows;
-  const table = [head, head.map(() => '---'), ...body].map((row) => `| ${row.join(' | ')} |`).join('\n');
+export async function writeResults(results: Results): Promise<void> {
+  const { name, title, text, rows, claims, script = 'prove', more = [] } = results;
+  const table = [
+    tableOf(rows),
+    ...more.map((other) => `## ${other.title}\n\n${other.text.trim()}\n\n${tableOf(other.rows)}`),
+  ].join('\n\n');
   const kept = claims.map(([claim, holds]) => `- ${holds ? 'holds' : '**does not hold**'}: ${claim}`).join('\n');
   const { node } = process.versions;
   const machine = `${availableParallelism()} cores, Node ${node}, load average ${load.toFixed(1)} at the start${priority()}`;
@@ -34,6 +45,10 @@ export async function writeResults({ name, title, text, rows, claims, script = '
   writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }));
   console.log(`${table}\n\n${kept}`);
   if (claims.some(([, holds]) => !holds)) process.exitCode = 1;
+}
+
+function tableOf([head = [], ...body]: Results['rows']): string {
+  return [head, head.map(() => '---'), ...body].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
 function priority(): string {

@@ -1,0 +1,136 @@
+// CPU time of a call and of its chunks: against the SDK's own stream loop on the same bytes, by itself over a transport
+// that is there at once, and for each operator against doing nothing. `FAST=1` shortens it to a trial.
+import { map } from 'rxjs';
+import { writeResults } from '../prove/parts/writeResults.ts';
+import type { ResultsTable } from '../prove/parts/writeResults.ts';
+import { cpuRounds, median } from './parts/cpu.ts';
+import type { Work } from './parts/cpu.ts';
+import { ALL, operatorWays, sourceOf } from './parts/operatorWays.ts';
+import type { Operator } from './parts/operatorWays.ts';
+import { FULL, SDK, sdkWays } from './parts/sdkWays.ts';
+import { inCall, stackWays, TRANSPORT, WHOLE } from './parts/stackWays.ts';
+
+const fast = process.env['FAST'] === '1';
+const SIZES = [1, 10, 100, 1_000] as const;
+const ROUNDS = fast ? 5 : 21;
+/** Chunks that one sample takes, at most 500 calls: so many that the clock's grain does not show. */
+const CHUNKS_A_SAMPLE = fast ? 2_000 : 10_000;
+
+type Size = (typeof SIZES)[number];
+type Rounds = readonly Readonly<Record<string, number>>[];
+
+/** CPU microseconds of a call by size: one of each way in each round. */
+async function measure(waysOf: (size: Size) => Readonly<Record<string, Work>>): Promise<Record<Size, Rounds>> {
+  const out = {} as Record<Size, Rounds>;
+  for (const size of SIZES) {
+    out[size] = await cpuRounds(waysOf(size), Math.min(500, CHUNKS_A_SAMPLE / size), ROUNDS);
+  }
+  return out;
+}
+
+const usOf = (rounds: Rounds, way: string): number => median(rounds.map((row) => row[way] ?? NaN));
+const ratioOf = (rounds: Rounds, way: string, to: string): number =>
+  median(rounds.map((row) => (row[way] ?? NaN) / (row[to] ?? NaN)));
+/** What `way` adds to `to`, for the first chunk with all around it, and for each further one. */
+function addedOf(sizes: Record<Size, Rounds>, way: string, to: string): { callUs: number; chunkUs: number } {
+  const added = (size: Size): number => median(sizes[size].map((row) => (row[way] ?? NaN) - (row[to] ?? NaN)));
+  return { callUs: added(1), chunkUs: (added(1_000) - added(1)) / 999 };
+}
+
+function addedTable(sizes: Record<Size, Rounds>, to: string): ResultsTable['rows'] {
+  const ways = Object.keys(sizes[1][0] ?? {});
+  return [
+    ['us', ...SIZES.map((size) => size.toLocaleString('en')), 'added by call', 'added by chunk'],
+    ...ways.map((way) => {
+      const { callUs, chunkUs } = addedOf(sizes, way, to);
+      const added = way === to ? ['', ''] : [callUs.toFixed(1), chunkUs.toFixed(3)];
+      return [way, ...SIZES.map((size) => usOf(sizes[size], way).toFixed(1)), ...added];
+    }),
+  ];
+}
+
+for (const size of SIZES) {
+  const lengths = new Set(await Promise.all(Object.values(sdkWays(size)).map((way) => way())));
+  if (lengths.size !== 1) throw new Error('all ways must read the same text');
+}
+const sdk = await measure(sdkWays);
+const stack = await measure(stackWays);
+
+const NOTHING = 'nothing';
+const PARSING = '`JSON.parse` of each chunk';
+const json = JSON.stringify({ id: 'chatcmpl-1', choices: [{ index: 0, delta: { content: ' word' } }] });
+const parsing: Operator = (source) => source.pipe(map(() => JSON.parse(json) as unknown));
+const rows: Readonly<Record<string, Operator>> = { [NOTHING]: (source) => source, [PARSING]: parsing, ...operatorWays };
+const operators = await measure((size) =>
+  Object.fromEntries(
+    Object.entries(rows).map(([name, operator]) => {
+      const piped$ = sourceOf(size).pipe(operator);
+      return [name, () => inCall(piped$)];
+    }),
+  ),
+);
+
+const GOALS: readonly (readonly [Size, number])[] = [
+  [1, 1.1],
+  [100, 0.4],
+  [1_000, 0.3],
+];
+const whole = addedOf(stack, WHOLE, TRANSPORT);
+const byHand = addedOf(operators, ALL, NOTHING);
+
+await writeResults({
+  name: 'performance',
+  script: 'bench',
+  title: 'CPU time of a call',
+  text: `
+CPU time in microseconds (user and system, garbage collection and compilation included) of one streamed call, from the call to the end
+of its answer, for answers of 1, 10, 100 and 1,000 chunks. Each way reads the same bytes: chunks as the API sends them today, each in
+a read of its own, then usage and \`[DONE]\`, from a \`fetch\` without a network. All ways build and send the request by the SDK. Ways
+take turns in one process; a figure is the median over ${ROUNDS} rounds, a ratio the median of the ratios within the rounds.
+
+- _The SDK's own loop_: \`for await\` over \`client.chat.completions.create({ stream: true })\`.
+- _Full policy_: account, model and tenant quota for requests and tokens, concurrency, breaker, retries with a budget, fallbacks,
+  deadline, conversation, priorities, tenants with a reserve, prices and a spend cap. Nothing makes a call wait.
+- _Request, reads and \`JSON.parse\` alone_: what nothing that goes through the SDK can go below.
+
+The goals are ratios of ${GOALS.map(([size, most]) => `${most} at ${size.toLocaleString('en')}`).join(', ')} for the full policy.`,
+  rows: [
+    ['us', ...SIZES.flatMap((size) => [size.toLocaleString('en'), 'ratio'])],
+    ...Object.keys(sdkWays(1)).map((way) => [
+      way,
+      ...SIZES.flatMap((size) => [usOf(sdk[size], way).toFixed(0), ratioOf(sdk[size], way, SDK).toFixed(2)]),
+    ]),
+  ],
+  more: [
+    {
+      title: 'The stack itself',
+      text: `
+The same policies over a transport that has the whole answer parsed and there at once: what is left is what Sluice does, from the call
+to the consumer, without telemetry. _Added_: to the transport alone, for the first chunk with all around it, and for each further one. The goals for
+the full policy are 25 us a call and 0.3 us a chunk; here it is ${whole.callUs.toFixed(1)} us and ${whole.chunkUs.toFixed(2)} us.`,
+      rows: addedTable(stack, TRANSPORT),
+    },
+    {
+      title: 'Each operator',
+      text: `
+Each operator over a source that is there at once, against the same source without it. _All_ is the whole stack in the documented
+order: ${byHand.callUs.toFixed(1)} us a call and ${byHand.chunkUs.toFixed(2)} us a chunk.`,
+      rows: addedTable(operators, NOTHING),
+    },
+  ],
+  claims: [
+    ...GOALS.map(([size, most]): readonly [string, boolean] => {
+      const ratio = ratioOf(sdk[size], FULL, SDK);
+      return [
+        `at most ${most} times the SDK's own loop at ${size.toLocaleString('en')} chunks, with a full policy (${ratio.toFixed(2)})`,
+        ratio <= most,
+      ];
+    }),
+    [`the stack itself takes at most 25 us a call (${whole.callUs.toFixed(1)})`, whole.callUs <= 25],
+    [`the stack itself takes at most 0.3 us a chunk (${whole.chunkUs.toFixed(2)})`, whole.chunkUs <= 0.3],
+    [
+      'the operators together add less to a chunk than half of what parsing a small one costs',
+      byHand.chunkUs < addedOf(operators, PARSING, NOTHING).chunkUs / 2,
+    ],
+  ],
+});
