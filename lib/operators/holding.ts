@@ -32,6 +32,8 @@ class Gate<T, H> {
   #run: HeldRun<H> | undefined;
   #waits = true;
   #queued = false;
+  /** Ends what is held. There once something has been asked for: a grant from then on comes after a wait. */
+  #leaving: (() => void) | undefined;
 
   constructor(hold: Hold<H>, source: Observable<T>, subscriber: Subscriber<T>) {
     const scope = this.#below ?? CallScope.start(hold.runtime);
@@ -60,15 +62,20 @@ class Gate<T, H> {
     });
     this.#subscriber.add(runInScope(this.#scope, () => acquired.subscribe(observer)));
     // Added last: the source is left first, and what it says by then counts.
-    this.#subscriber.add(() => {
+    const leave = (): void => {
       this.#opened(false);
       this.#left();
       this.#run?.finish();
-    });
+    };
+    this.#leaving = leave;
+    this.#subscriber.add(leave);
   }
 
   #granted(held: H): void {
+    const leave = this.#leaving;
     this.#queued = false;
+    // After a wait the source comes only now, and still has to be left first.
+    if (leave) this.#subscriber.remove(leave);
     try {
       const run = new HeldRun(this.#hold, held);
       this.#run = run;
@@ -78,6 +85,8 @@ class Gate<T, H> {
     } catch (error) {
       // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
       this.#subscriber.error(error);
+    } finally {
+      if (leave) this.#subscriber.add(leave);
     }
   }
 

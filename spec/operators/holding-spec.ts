@@ -84,6 +84,28 @@ describe('holding', () => {
       expect(outcomes).to.deep.equal([{ kind: 'dropped', dispatched: true }]);
     });
 
+    it('after the source has been unsubscribed from, also where it was granted after a wait', () => {
+      for (const acquired of [of('thing'), new Subject<string>()]) {
+        log = [];
+        const source = new Observable(() => () => log.push('source unsubscribed'));
+        const running = run(source.pipe(holding(hold({ acquire: () => acquired }))));
+        if (acquired instanceof Subject) acquired.next('thing');
+        running.unsubscribe();
+        expect(log).to.deep.equal(['dispatched', 'source unsubscribed', 'released']);
+      }
+    });
+
+    it('once, where the consumer leaves while a source that was granted after a wait is being subscribed to', () => {
+      const acquired = new Subject<string>();
+      const source = new Observable((subscriber) => {
+        running.unsubscribe();
+        return () => log.push(`source unsubscribed, ${subscriber.closed}`);
+      });
+      const running = run(source.pipe(holding(hold({ acquire: () => acquired }))));
+      acquired.next('thing');
+      expect(log).to.deep.equal(['source unsubscribed, true', 'released']);
+    });
+
     it('as dropped and unsent when something above refuses', () => {
       run(throwError(() => refusal).pipe(holding(hold())));
 
