@@ -62,9 +62,12 @@ export class FallbackRun<T> {
   #turn(source: Observable<T>, scope: CallScope, goOn: GoOn): Observable<T | Restart> {
     const turn = new Turn(scope.forNextAttempt(), this.#settings.runtime);
     this.#midStream.begin(goOn);
-    const values$ = scoped(source, turn.scope, this.#downward, { first: () => this.#midStream.value() });
-    const turn$ = goOn.kind === 'restart' ? this.#restarted(values$, turn.scope) : values$;
-    return turn$.pipe(catchError((error: unknown) => this.#afterFailure(error, turn)));
+    const first = (): void => this.#midStream.value();
+    const instead = (error: unknown): Observable<T | Restart> => this.#afterFailure(error, turn);
+    if (goOn.kind !== 'restart') return scoped<T | Restart>(source, turn.scope, this.#downward, { first, instead });
+    const values$ = scoped(source, turn.scope, this.#downward, { first });
+    // Outside the marker, which is of this turn.
+    return this.#restarted(values$, turn.scope).pipe(catchError(instead));
   }
 
   /** What comes after a failure. Throws what the consumer is to be told where nothing does. */

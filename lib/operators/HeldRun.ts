@@ -28,6 +28,10 @@ export class HeldRun<H> implements AttemptSink {
     this.#sink = hold.sink?.(held);
   }
 
+  get waitedMs(): number {
+    return this.#hold.waitedMs?.(this.#held) ?? 0;
+  }
+
   get wasSent(): boolean {
     return this.#sentAtMs !== undefined;
   }

@@ -1,22 +1,23 @@
-import type { Observable } from 'rxjs';
+import { catchError, Observable, Subscription } from 'rxjs';
 import type { CallScope } from '../core/CallScope.ts';
 import { isSluiceError, SluiceError } from '../core/errors.ts';
 import type { LocalErrorCode } from '../core/errors.ts';
 import type { SluiceFact } from '../core/events.ts';
+import { startTimer } from '../core/runtime.ts';
 import type { RetryBudgetPort } from '../core/ports.ts';
 import type { Restart } from '../core/restart.ts';
 import { backoff, notBefore } from '../limits/backoff.ts';
 import { MAX_HINT_MS } from '../wire/hints.ts';
-import { after } from './after.ts';
 import { marked } from './marked.ts';
 import { MidStream } from './MidStream.ts';
 import type { GoOn } from './MidStream.ts';
 import type { RetrySettings } from './RetryWithJitterOptions.ts';
 import { scoped } from './scoped.ts';
+import type { ScopedHooks } from './scoped.ts';
 import { Turn } from './Turn.ts';
 
 /** One subscription of `retryWithJitter`, over all its attempts. */
-export class RetryRun<T> {
+export class RetryRun<T> implements ScopedHooks<T | Restart> {
   readonly #settings: RetrySettings<T>;
   readonly #source: Observable<T>;
   readonly #scope: CallScope;
@@ -25,7 +26,7 @@ export class RetryRun<T> {
   readonly #midStream: MidStream;
   #next: Observable<T>;
   #goOn: GoOn = { kind: 'first' };
-  #turn: Turn;
+  #turn: Turn | undefined;
   #attempts = 0;
   #waitMs: number | undefined;
   #earned = false;
@@ -38,34 +39,54 @@ export class RetryRun<T> {
     this.#budget = settings.budget ?? scope.budget;
     this.#midStream = new MidStream(settings.midStream, settings.restarts);
     this.#next = source;
-    this.#turn = new Turn(scope, settings.runtime);
   }
 
-  /** The next attempt, to be subscribed to at once. */
+  /** The next attempt and all that may follow it, to be subscribed to at once. */
   attempt(): Observable<T | Restart> {
     const frame = this.#scope.forNextAttempt();
     const first = this.#attempts++ === 0;
     const earns = first && this.#budget !== undefined;
-    this.#turn = new Turn(
-      earns ? frame.with({ sink: { dispatched: () => this.#earn() } }) : frame,
-      this.#settings.runtime,
-    );
+    const scope = earns ? frame.with({ sink: { dispatched: () => this.#earn() } }) : frame;
+    this.#turn = new Turn(scope, this.#settings.runtime);
     this.#midStream.begin(this.#goOn);
-    const attempt$ = scoped(this.#next, this.#turn.scope, this.#downward, {
-      first: () => {
-        this.#midStream.value();
-        this.#earn();
-      },
-      completed: () => this.#earn(),
+    if (this.#goOn.kind !== 'restart') return scoped<T | Restart>(this.#next, scope, this.#downward, this);
+    const attempt$ = scoped(this.#next, scope, this.#downward, {
+      first: () => this.first(),
+      completed: () => this.completed(),
     });
-    return this.#goOn.kind === 'restart' ? this.#restarted(attempt$) : attempt$;
+    // Outside the marker, which is of this attempt.
+    return this.#restarted(attempt$).pipe(catchError((thrown: unknown) => this.instead(thrown)));
   }
 
-  /** Waits, or throws what the consumer is to be told. */
-  afterFailure(thrown: unknown): Observable<void> {
+  first(): void {
+    this.#midStream.value();
+    this.#earn();
+  }
+
+  completed(): void {
+    this.#earn();
+  }
+
+  /** The wait and the next attempt; throws what the consumer is to be told where there is none. */
+  instead(thrown: unknown): Observable<T | Restart> {
+    const waitMs = this.#afterFailure(thrown);
+    // Hand-written: what is subscribed to after the wait gets the consumer itself, so that attempts do not pile up.
+    return new Observable<T | Restart>((subscriber) => {
+      const wait: Subscription = new Subscription(
+        startTimer(this.#settings.runtime, waitMs, () => {
+          wait.unsubscribe();
+          this.attempt().subscribe(subscriber);
+        }),
+      );
+      subscriber.add(wait);
+    });
+  }
+
+  /** How long to wait for the next attempt. */
+  #afterFailure(thrown: unknown): number {
     const settings = this.#settings;
     const { runtime, continueWith } = settings;
-    const failure = this.#turn.failure(thrown);
+    const failure = (this.#turn as Turn).failure(thrown);
     if (failure.source === 'upstream') this.#earn();
     const told = this.#midStream.fail(failure);
     const refused = this.#midStream.prefixRefused;
@@ -89,7 +110,7 @@ export class RetryRun<T> {
     this.#next = goOn.kind === 'continue' && continueWith ? continueWith(goOn.partial) : this.#source;
     const waitSource = hintMs > ownMs ? 'hint' : 'backoff';
     this.#report({ type: 'retry.scheduled', waitMs, code: failure.code, waitSource });
-    return after(runtime, waitMs);
+    return waitMs;
   }
 
   get #attemptsUsedUp(): boolean {
@@ -118,7 +139,7 @@ export class RetryRun<T> {
 
   #report(fact: SluiceFact): void {
     const { onEvent, runtime } = this.#settings;
-    const { scope } = this.#turn;
+    const { scope } = this.#turn as Turn;
     (onEvent ? scope.with({ onEvent }) : scope).report(runtime.clock.now(), fact);
   }
 }

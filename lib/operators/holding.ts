@@ -1,7 +1,7 @@
-import { Observable } from 'rxjs';
-import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
+import { Observable, Subscriber } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
-import { currentScope, deliverIn, runInScope } from '../core/currentScope.ts';
+import { currentScope, swapScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { SluiceFact } from '../core/events.ts';
 import { outcomeOf, SUCCESS } from '../core/outcome.ts';
@@ -22,7 +22,7 @@ export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
 }
 
 /** One subscription, from the wait for what it has to hold to the end of the source. */
-class Gate<T, H> {
+class Gate<T, H> implements ScopedHooks<T> {
   readonly #hold: Hold<H>;
   readonly #source: Observable<T>;
   readonly #subscriber: Subscriber<T>;
@@ -37,11 +37,12 @@ class Gate<T, H> {
 
   constructor(hold: Hold<H>, source: Observable<T>, subscriber: Subscriber<T>) {
     const scope = this.#below ?? CallScope.start(hold.runtime);
+    const { conversation = scope.conversation, onEvent } = hold;
     this.#hold = hold;
     this.#source = source;
     this.#subscriber = subscriber;
-    this.#scope = hold.conversation === undefined ? scope : scope.with({ conversation: hold.conversation });
-    this.#heard = hold.onEvent ? this.#scope.with({ onEvent: hold.onEvent }) : this.#scope;
+    this.#scope = conversation === scope.conversation ? scope : scope.with({ conversation });
+    this.#heard = onEvent ? this.#scope.with({ onEvent }) : this.#scope;
   }
 
   enter(): void {
@@ -52,15 +53,14 @@ class Gate<T, H> {
     };
     const acquired = this.#hold.acquire(this.#heard, onQueued);
     this.#scope.gateClosed();
-    // A grant or refusal comes in the frame of whoever made room, or in none; from here on it is the consumer's.
-    const observer = deliverIn<H>(this.#below, {
-      next: (held) => this.#scope.home(() => this.#granted(held)),
-      error: (error) => this.#scope.home(() => this.#refused(error)),
-      complete: () => {
-        if (this.#run === undefined) this.#subscriber.complete();
-      },
-    });
-    this.#subscriber.add(runInScope(this.#scope, () => acquired.subscribe(observer)));
+    const receiver = new GrantSubscriber<H>(this);
+    const outer = swapScope(this.#scope);
+    try {
+      acquired.subscribe(receiver);
+    } finally {
+      swapScope(outer);
+    }
+    this.#subscriber.add(receiver);
     // Added last: the source is left first, and what it says by then counts.
     const leave = (): void => {
       this.#opened(false);
@@ -69,6 +69,56 @@ class Gate<T, H> {
     };
     this.#leaving = leave;
     this.#subscriber.add(leave);
+  }
+
+  // A grant or refusal comes in the frame of whoever made room, or in none; from here on it is the consumer's.
+
+  granted(held: H): void {
+    this.#atHome(() => this.#granted(held));
+  }
+
+  refused(error: unknown): void {
+    this.#atHome(() => this.#refused(error));
+  }
+
+  /** Nothing more comes of what was acquired. */
+  acquired(): void {
+    if (this.#run === undefined) this.#atHome(() => this.#subscriber.complete());
+  }
+
+  before(fail: (error: unknown) => void): void {
+    const { where } = this.#hold;
+    const run = this.#run as HeldRun<H>;
+    // Not earlier: a listener may unsubscribe, and only from here on does that release what is held.
+    if (where) this.#report({ type: 'granted', where, waitedMs: run.waitedMs });
+    run.onLost((error) => this.#scope.home(() => fail(error)));
+  }
+
+  subscribed(ended: boolean): void {
+    if (!ended) this.#run?.subscribed();
+    this.#opened(!ended);
+  }
+
+  first(): void {
+    this.#run?.firstValue();
+  }
+
+  completed(): void {
+    this.#run?.sourceEnded(SUCCESS);
+  }
+
+  failed(error: unknown): void {
+    const run = this.#run as HeldRun<H>;
+    run.sourceEnded(outcomeOf(classifyThrown(error, { phase: 'body' }), run.wasSent));
+  }
+
+  #atHome(work: () => void): void {
+    const outer = swapScope(this.#below);
+    try {
+      this.#scope.home(work);
+    } finally {
+      swapScope(outer);
+    }
   }
 
   #granted(held: H): void {
@@ -81,32 +131,13 @@ class Gate<T, H> {
       this.#run = run;
       const upward = this.#scope.with({ sink: run });
       const source = this.#hold.guard?.(held, this.#source) ?? this.#source;
-      subscribeScoped(source, this.#subscriber, upward, this.#below, this.#hooks(run, held));
+      subscribeScoped(source, this.#subscriber, upward, this.#below, this);
     } catch (error) {
       // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
       this.#subscriber.error(error);
     } finally {
       if (leave) this.#subscriber.add(leave);
     }
-  }
-
-  #hooks(run: HeldRun<H>, held: H): ScopedHooks {
-    const hold = this.#hold;
-    const { where } = hold;
-    return {
-      before: (fail) => {
-        // Not earlier: a listener may unsubscribe, and only from here on does that release what is held.
-        if (where) this.#report({ type: 'granted', where, waitedMs: hold.waitedMs?.(held) ?? 0 });
-        run.onLost((error) => this.#scope.home(() => fail(error)));
-      },
-      subscribed: (ended) => {
-        if (!ended) run.subscribed();
-        this.#opened(!ended);
-      },
-      first: () => run.firstValue(),
-      completed: () => run.sourceEnded(SUCCESS),
-      failed: (error) => run.sourceEnded(outcomeOf(classifyThrown(error, { phase: 'body' }), run.wasSent)),
-    };
   }
 
   #refused(error: unknown): void {
@@ -131,5 +162,37 @@ class Gate<T, H> {
 
   #report(fact: SluiceFact): void {
     this.#heard.report(this.#hold.runtime.clock.now(), fact);
+  }
+}
+
+// As in `scoped`.
+/* eslint-disable rxjs-x/no-subclass, @typescript-eslint/no-deprecated */
+/** Takes what was acquired to its gate: one object in place of the five of an observer. */
+class GrantSubscriber<H> extends Subscriber<H> {
+  readonly #gate: { granted(held: H): void; refused(error: unknown): void; acquired(): void };
+
+  constructor(gate: { granted(held: H): void; refused(error: unknown): void; acquired(): void }) {
+    super();
+    this.#gate = gate;
+  }
+
+  protected override _next(held: H): void {
+    this.#gate.granted(held);
+  }
+
+  protected override _error(error: unknown): void {
+    try {
+      this.#gate.refused(error);
+    } finally {
+      this.unsubscribe();
+    }
+  }
+
+  protected override _complete(): void {
+    try {
+      this.#gate.acquired();
+    } finally {
+      this.unsubscribe();
+    }
   }
 }

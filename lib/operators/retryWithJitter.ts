@@ -1,4 +1,4 @@
-import { defer, retry } from 'rxjs';
+import { defer } from 'rxjs';
 import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import { currentScope } from '../core/currentScope.ts';
@@ -63,8 +63,8 @@ export function retryWithJitter<T>(options: RetryWithJitterOptions<T> = {}): Ope
   return (source) =>
     defer(() => {
       const downward = currentScope();
-      const scope = (downward ?? CallScope.start(runtime)).with({ model });
-      const run = new RetryRun(settings, source, scope, downward);
-      return defer(() => run.attempt()).pipe(retry({ delay: (error) => run.afterFailure(error) }));
+      const outer = downward ?? CallScope.start(runtime);
+      const scope = model === undefined || model === outer.model ? outer : outer.with({ model });
+      return new RetryRun(settings, source, scope, downward).attempt();
     });
 }

@@ -1,6 +1,6 @@
 import { Observable, Subscriber } from 'rxjs';
 import type { Home } from '../core/CallObserver.ts';
-import { runInScope, swapScope } from '../core/currentScope.ts';
+import { swapScope } from '../core/currentScope.ts';
 import type { CallScope } from '../core/CallScope.ts';
 
 /**
@@ -11,7 +11,7 @@ export function scoped<T>(
   source: Observable<T>,
   upward: CallScope | undefined,
   downward: CallScope | undefined,
-  hooks: ScopedHooks = NO_HOOKS,
+  hooks: ScopedHooks<T> = NO_HOOKS,
 ): Observable<T> {
   // Hand-written: no operator of RxJS sets something around the subscription and around each notification.
   return new Observable<T>((subscriber) => subscribeScoped(source, subscriber, upward, downward, hooks));
@@ -23,7 +23,7 @@ export function subscribeScoped<T>(
   subscriber: Subscriber<T>,
   upward: CallScope | undefined,
   downward: CallScope | undefined,
-  hooks: ScopedHooks,
+  hooks: ScopedHooks<T>,
 ): void {
   const { home } = hooks;
   const inner = home
@@ -31,26 +31,28 @@ export function subscribeScoped<T>(
     : new ScopedSubscriber(subscriber, downward, hooks);
   hooks.before?.((error) => inner.error(error));
   if (inner.closed) return;
-  runInScope(upward, () => source.subscribe(inner));
+  inner.subscribeTo(source, upward);
   hooks.subscribed?.(inner.closed);
 }
 
-/** What `tap` would hear, and more; a hook that throws ends the stream with that error. */
-export interface ScopedHooks {
+/** What `tap` and `catchError` would hear, and more; a hook that throws ends the stream with that error. */
+export interface ScopedHooks<T> {
   /** Gets a function that ends the stream with an error from outside. Called before the source is subscribed to. */
-  readonly before?: ((fail: (error: unknown) => void) => void) | undefined;
+  before?(fail: (error: unknown) => void): void;
   /** The source has been subscribed to; `ended` if it was synchronous. */
-  readonly subscribed?: ((ended: boolean) => void) | undefined;
+  subscribed?(ended: boolean): void;
   /** Called before the first value is delivered. */
-  readonly first?: (() => void) | undefined;
+  first?(): void;
   /** Runs each delivery, such as in a trace context. */
   readonly home?: Home | undefined;
   /** Called before the end of the source is delivered. */
-  readonly completed?: (() => void) | undefined;
-  readonly failed?: ((error: unknown) => void) | undefined;
+  completed?(): void;
+  failed?(error: unknown): void;
+  /** What to go on with in place of a failure. It takes the place of the source: nothing is left between it and the consumer. */
+  instead?(error: unknown): Observable<T>;
 }
 
-const NO_HOOKS: ScopedHooks = {};
+const NO_HOOKS: ScopedHooks<never> = {};
 
 // Every operator of RxJS 7 is such a subclass, but the one it makes them with is not exported. Without it a synchronous
 // source cannot be stopped, or each value passes one operator more; the peer range ends before RxJS 8.
@@ -58,53 +60,101 @@ const NO_HOOKS: ScopedHooks = {};
 /** A Subscriber of its own, so that a synchronous source sees at once when the one downstream has had enough. */
 class ScopedSubscriber<T> extends Subscriber<T> {
   readonly #scope: CallScope | undefined;
-  readonly #hooks: ScopedHooks;
-  #first: (() => void) | undefined;
+  readonly #hooks: ScopedHooks<T>;
+  readonly #downstream: Subscriber<T>;
+  #begun = false;
+  #subscribing = false;
+  #instead: Observable<T> | undefined;
 
-  constructor(destination: Subscriber<T>, scope: CallScope | undefined, hooks: ScopedHooks) {
+  constructor(destination: Subscriber<T>, scope: CallScope | undefined, hooks: ScopedHooks<T>) {
     super(destination);
+    this.#downstream = destination;
     this.#scope = scope;
     this.#hooks = hooks;
-    this.#first = hooks.first;
+  }
+
+  subscribeTo(source: Observable<T>, upward: CallScope | undefined): void {
+    const outer = swapScope(upward);
+    this.#subscribing = true;
+    try {
+      source.subscribe(this);
+    } finally {
+      this.#subscribing = false;
+      swapScope(outer);
+    }
+    this.#replace();
   }
 
   protected override _next(value: T): void {
     const outer = swapScope(this.#scope);
     try {
-      if (this.#first === undefined || this.#hooked(this.#takeFirst())) super._next(value);
+      if (this.#begun || this.#begin()) this.#downstream.next(value);
     } finally {
       swapScope(outer);
     }
   }
 
   protected override _error(error: unknown): void {
-    const { failed } = this.#hooks;
-    runInScope(this.#scope, () => {
-      if (failed === undefined || this.#hooked(() => failed(error))) super._error(error);
-    });
+    const outer = swapScope(this.#scope);
+    try {
+      this.#fail(error);
+    } finally {
+      swapScope(outer);
+    }
   }
 
   protected override _complete(): void {
-    runInScope(this.#scope, () => {
-      if (this.#hooked(this.#hooks.completed)) super._complete();
-    });
-  }
-
-  #takeFirst(): (() => void) | undefined {
-    const first = this.#first;
-    this.#first = undefined;
-    return first;
-  }
-
-  /** Whether to go on: a hook has thrown otherwise, and the one downstream has been told. */
-  #hooked(hook: (() => void) | undefined): boolean {
+    const outer = swapScope(this.#scope);
     try {
-      hook?.();
+      if (this.#completes()) super._complete();
+    } finally {
+      swapScope(outer);
+    }
+  }
+
+  /** As below. */
+  #begin(): boolean {
+    this.#begun = true;
+    try {
+      this.#hooks.first?.();
       return true;
     } catch (error) {
       super._error(error);
       return false;
     }
+  }
+
+  /** Whether to go on: a hook has thrown otherwise, and the one downstream has been told. */
+  #completes(): boolean {
+    try {
+      this.#hooks.completed?.();
+      return true;
+    } catch (error) {
+      super._error(error);
+      return false;
+    }
+  }
+
+  #fail(error: unknown): void {
+    const hooks = this.#hooks;
+    let told = error;
+    try {
+      hooks.failed?.(error);
+      this.#instead = hooks.instead?.(error);
+    } catch (thrown) {
+      told = thrown;
+    }
+    if (this.#instead === undefined) super._error(told);
+    // A source that fails while it is being subscribed to has yet to say how it is torn down.
+    else if (!this.#subscribing) this.#replace();
+  }
+
+  #replace(): void {
+    const instead = this.#instead;
+    if (instead === undefined) return;
+    this.#instead = undefined;
+    this.unsubscribe();
+    instead.subscribe(this.#downstream);
   }
 }
 
@@ -113,7 +163,7 @@ class HomeSubscriber<T> extends ScopedSubscriber<T> {
   readonly #home: Home;
   readonly #deliver = (value: T): void => super._next(value);
 
-  constructor(destination: Subscriber<T>, scope: CallScope | undefined, hooks: ScopedHooks, home: Home) {
+  constructor(destination: Subscriber<T>, scope: CallScope | undefined, hooks: ScopedHooks<T>, home: Home) {
     super(destination, scope, hooks);
     this.#home = home;
   }

@@ -1,15 +1,15 @@
-import { defer, identity, map, race, takeUntil, tap } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { identity, Observable, tap } from 'rxjs';
+import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import { currentScope } from '../core/currentScope.ts';
 import { positiveOrInfinity } from '../core/checks.ts';
 import { SluiceError } from '../core/errors.ts';
 import type { CallStage } from '../core/errors.ts';
-import { systemRuntime } from '../core/runtime.ts';
-import type { Runtime } from '../core/runtime.ts';
-import { after } from './after.ts';
+import { startTimer, systemRuntime } from '../core/runtime.ts';
+import type { Cancel, Runtime } from '../core/runtime.ts';
 import { Progress } from './Progress.ts';
-import { scoped } from './scoped.ts';
+import { subscribeScoped } from './scoped.ts';
+import type { ScopedHooks } from './scoped.ts';
 
 export interface WithDeadlineOptions {
   /** Cuts the answer too, this long after the start. Milliseconds above 0, or `Infinity`. Default: `Infinity`. */
@@ -63,33 +63,72 @@ export function withDeadline<T>(deadlineMs: number, options: WithDeadlineOptions
   if (deadlineMs === Infinity && totalMs === Infinity) return identity;
 
   return (source) =>
-    defer(() => {
-      const downward = currentScope();
-      const outer = downward ?? CallScope.start(runtime);
-      const startedAtMs = runtime.clock.now();
-      const progress = new Progress();
-      const scope = outer.with({ deadlineAtMs: startedAtMs + Math.min(deadlineMs, totalMs), sink: progress });
-      const leftMs = scope.deadlineAtMs - startedAtMs;
-      if (leftMs <= 0) throw deadlinePassed(scope, 'entry');
+    // Hand-written: RxJS's `race` makes of a timer three subscriptions more, and passes each value once more.
+    new Observable<T>((subscriber) => new DeadlineRun(subscriber, deadlineMs, totalMs, runtime).start(source));
+}
 
-      const failAfter = (limitMs: number): Observable<never> =>
-        scoped(
-          after(runtime, limitMs).pipe(
-            map(() => {
-              throw deadlinePassed(scope, progress.stage);
-            }),
-          ),
-          scope,
-          downward,
-        );
-      // Until its first value the source races the deadline; a value, an error or an empty end of it stops the timer.
-      const committed = race(scoped(source, scope, downward), failAfter(leftMs));
-      if (totalMs === Infinity) return committed;
-      return committed.pipe(
-        tap(() => progress.value()),
-        takeUntil(failAfter(totalMs)),
-      );
-    });
+/** One subscription, until its first value, and to its end where `totalMs` says so. */
+class DeadlineRun<T> implements ScopedHooks<T> {
+  readonly #subscriber: Subscriber<T>;
+  readonly #totalMs: number;
+  readonly #runtime: Runtime;
+  readonly #downward: CallScope | undefined = currentScope();
+  readonly #progress = new Progress();
+  readonly #scope: CallScope;
+  readonly #leftMs: number;
+  #fail: ((error: unknown) => void) | undefined;
+  #committed = false;
+  #stop: Cancel | undefined;
+
+  constructor(subscriber: Subscriber<T>, deadlineMs: number, totalMs: number, runtime: Runtime) {
+    const outer = this.#downward ?? CallScope.start(runtime);
+    const startedAtMs = runtime.clock.now();
+    const deadlineAtMs = startedAtMs + Math.min(deadlineMs, totalMs);
+    this.#subscriber = subscriber;
+    this.#totalMs = totalMs;
+    this.#runtime = runtime;
+    this.#scope = outer.with({ deadlineAtMs, sink: this.#progress });
+    this.#leftMs = this.#scope.deadlineAtMs - startedAtMs;
+  }
+
+  start(source: Observable<T>): void {
+    if (this.#leftMs <= 0) {
+      this.#subscriber.error(deadlinePassed(this.#scope, 'entry'));
+      return;
+    }
+    const total = this.#totalMs < Infinity;
+    if (total) this.#subscriber.add(this.#failAfter(this.#totalMs));
+    const source$ = total ? source.pipe(tap(() => this.#progress.value())) : source;
+    subscribeScoped(source$, this.#subscriber, this.#scope, this.#downward, this);
+  }
+
+  before(fail: (error: unknown) => void): void {
+    this.#fail = fail;
+  }
+
+  subscribed(ended: boolean): void {
+    if (ended || this.#committed) return;
+    const stop = this.#failAfter(this.#leftMs);
+    this.#stop = stop;
+    this.#subscriber.add(stop);
+  }
+
+  first(): void {
+    this.#committed = true;
+    this.#stop?.();
+  }
+
+  completed(): void {
+    this.first();
+  }
+
+  failed(): void {
+    this.first();
+  }
+
+  #failAfter(limitMs: number): Cancel {
+    return startTimer(this.#runtime, limitMs, () => this.#fail?.(deadlinePassed(this.#scope, this.#progress.stage)));
+  }
 }
 
 function deadlinePassed({ call, model }: CallScope, stage: CallStage | undefined): SluiceError {
