@@ -11,7 +11,7 @@ import { startEmulator } from '../../lib/emulator/index.ts';
 import type { Emulator } from '../../lib/emulator/index.ts';
 import { createLivePage } from '../../lib/http/live/createLivePage.ts';
 import type { LivePage } from '../../lib/http/live/createLivePage.ts';
-import type { LiveSource } from '../../lib/http/live/LiveFeed.ts';
+import type { LiveSource } from '../../lib/http/live/LiveSource.ts';
 import { describeInChromium, picture, takesPictures, until } from '../helpers/chromium.ts';
 import { eventOf, FakeSource, snapshotOf } from '../http/live/parts.ts';
 import { busyLoad } from './busyLoad.ts';

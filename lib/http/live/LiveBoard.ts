@@ -1,4 +1,3 @@
-import type { SluiceSnapshot } from '../../client/Sluice.ts';
 import type { SluiceEvent } from '../../core/events.ts';
 import type { Clock } from '../../core/runtime.ts';
 import { CallTrail } from './CallTrail.ts';
@@ -7,6 +6,7 @@ import { LiveChanges } from './LiveChanges.ts';
 import type { LiveCall, LiveFrame } from './LiveFrame.ts';
 import { LiveSeries } from './LiveSeries.ts';
 import type { LiveSample } from './LiveSeries.ts';
+import type { LiveSnapshot } from './LiveSource.ts';
 import { liveStanding } from './liveStanding.ts';
 import type { LiveBounds } from './liveStanding.ts';
 import { Recent } from './Recent.ts';
@@ -32,7 +32,7 @@ const NOWHERE: LivePlace = { points: 0, calls: 0, troubled: 0 };
 /** All that the page shows, put together once for all who look. It is told the events and the time. */
 export class LiveBoard {
   readonly #clock: Clock;
-  readonly #snapshot: () => SluiceSnapshot;
+  readonly #snapshot: () => LiveSnapshot;
   readonly #bounds: LiveBounds;
   readonly #beganWallMs: number;
   /** From monotonic time to the wall's, as it was at the beginning: a correction of the clock bends no chart. */
@@ -44,7 +44,7 @@ export class LiveBoard {
   readonly #calls = new Recent<LiveCall>(LISTED);
   readonly #troubled = new Recent<LiveCall>(LISTED);
 
-  constructor(clock: Clock, snapshot: () => SluiceSnapshot, bounds: LiveBounds) {
+  constructor(clock: Clock, snapshot: () => LiveSnapshot, bounds: LiveBounds) {
     this.#clock = clock;
     this.#snapshot = snapshot;
     this.#bounds = bounds;

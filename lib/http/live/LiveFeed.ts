@@ -1,16 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Subscription } from 'rxjs';
-import type { Sluice } from '../../client/Sluice.ts';
 import type { SluiceEvent } from '../../core/events.ts';
 import { startTimer } from '../../core/runtime.ts';
 import type { Cancel } from '../../core/runtime.ts';
 import { LiveBoard } from './LiveBoard.ts';
 import type { LivePlace } from './LiveBoard.ts';
 import type { LiveSettings } from './LivePageOptions.ts';
+import type { LiveSource } from './LiveSource.ts';
 import { LiveViewer } from './LiveViewer.ts';
-
-/** What the page needs of a client. */
-export type LiveSource = Pick<Sluice, 'events$' | 'snapshot'>;
 
 /** Follows the calls of a client for as long as somebody looks, and tells all viewers the same, at one pace. */
 export class LiveFeed {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LiveFeed } from './LiveFeed.ts';
-import type { LiveSource } from './LiveFeed.ts';
 import { liveSettings } from './LivePageOptions.ts';
 import type { LivePageOptions } from './LivePageOptions.ts';
+import type { LiveSource } from './LiveSource.ts';
 import { pageFiles } from './pageFiles.ts';
 
 /** For `node:http`, and for Express with `app.use`. What is not of the page goes to `next`, or is answered 404. */

@@ -1,7 +1,7 @@
-import type { SluiceSnapshot } from '../../client/Sluice.ts';
 import type { DeploymentSnapshot } from '../../core/ports.ts';
 import { clipped } from './clipped.ts';
 import type { LiveDeployment, LiveModel, LiveStanding, LiveTenant } from './LiveFrame.ts';
+import type { LiveSnapshot } from './LiveSource.ts';
 
 /** What is shown one by one. */
 export interface LiveBounds {
@@ -10,7 +10,7 @@ export interface LiveBounds {
 }
 
 /** Cuts a snapshot to what a page can show: models as they come, tenants that wait most first. */
-export function liveStanding(snapshot: SluiceSnapshot, { maxModels, maxTenants }: LiveBounds): LiveStanding {
+export function liveStanding(snapshot: LiveSnapshot, { maxModels, maxTenants }: LiveBounds): LiveStanding {
   const { closed, calls, conversations, admission, spend } = snapshot;
   const models = Object.entries(admission.models);
   const tenants = tenantsOf(snapshot);
@@ -61,7 +61,7 @@ function deploymentOf(deployment: DeploymentSnapshot): LiveDeployment {
   };
 }
 
-function tenantsOf({ admission, spend }: SluiceSnapshot): readonly LiveTenant[] {
+function tenantsOf({ admission, spend }: LiveSnapshot): readonly LiveTenant[] {
   const names = new Set([...Object.keys(admission.tenants), ...Object.keys(spend.capUsed)]);
   const tenants = [...names].map((name) => ({
     name: clipped(name),

@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import { Observable } from 'rxjs';
-import { Pool } from 'undici';
+import type * as Undici from 'undici';
 import type { AttemptSource, ServerAddress, WireEvent } from '../../core/attempt.ts';
 import { SluiceError } from '../../core/errors.ts';
 import { HttpExchange } from './HttpExchange.ts';
@@ -53,7 +54,7 @@ export interface HttpSource extends AttemptSource {
  */
 export function httpSource(options: HttpSourceOptions): HttpSource {
   const settings = httpSettings(options);
-  const pool = new Pool(settings.origin, poolOptions(settings));
+  const pool = new (undici().Pool)(settings.origin, poolOptions(settings));
   let open = 0;
   pool.on('connect', () => open++);
   pool.on('disconnect', () => open--);
@@ -78,7 +79,12 @@ export function httpSource(options: HttpSourceOptions): HttpSource {
   });
 }
 
-function poolOptions({ maxConnections, keepAliveMs, connectMs, tls }: HttpSettings): Pool.Options {
+/** Not before there is a use for it: whoever streams to browsers has none. */
+function undici(): typeof Undici {
+  return createRequire(import.meta.url)('undici') as typeof Undici;
+}
+
+function poolOptions({ maxConnections, keepAliveMs, connectMs, tls }: HttpSettings): Undici.Pool.Options {
   return {
     connections: maxConnections === Infinity ? null : maxConnections,
     pipelining: 1,
@@ -86,6 +92,6 @@ function poolOptions({ maxConnections, keepAliveMs, connectMs, tls }: HttpSettin
     // How long the stages of an answer may take is not the transport's to say.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { ...tls, timeout: connectMs } as NonNullable<Pool.Options['connect']>,
+    connect: { ...tls, timeout: connectMs } as NonNullable<Undici.Pool.Options['connect']>,
   };
 }
