@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Demand } from '../../core/attempt.ts';
 import { startTimer } from '../../core/runtime.ts';
 import type { Cancel, Runtime } from '../../core/runtime.ts';
+import { HEARTBEAT } from '../EventEncoding.ts';
 import type { Headers } from './replies.ts';
 
 const EVENT_STREAM: Headers = {
@@ -13,6 +14,8 @@ const EVENT_STREAM: Headers = {
 export interface EventReplyOptions {
   /** How long the client may read nothing. */
   readonly idleMs: number;
+  /** A comment is sent after so long without an event. */
+  readonly heartbeatMs: number;
   readonly runtime: Runtime;
 }
 
@@ -24,6 +27,8 @@ export class EventReply {
   #pending = '';
   #flushing = false;
   #room: Promise<void> | undefined;
+  #wroteAtMs = 0;
+  #stopHeart: Cancel = () => {};
 
   constructor(response: ServerResponse, options: EventReplyOptions) {
     this.#response = response;
@@ -32,6 +37,14 @@ export class EventReply {
 
   open(headers: Headers): void {
     this.#response.writeHead(200, { ...EVENT_STREAM, ...headers });
+    this.#wroteAtMs = this.#nowMs;
+    this.#watch();
+  }
+
+  /** Begins before there is anything to send. */
+  openEmpty(headers: Headers): void {
+    this.open(headers);
+    this.#response.write(HEARTBEAT);
   }
 
   /** Sends `frame` together with what else is sent in this tick: one read of the provider's body, one write here. */
@@ -42,7 +55,13 @@ export class EventReply {
     queueMicrotask(() => this.#flush());
   }
 
+  /** Nothing is sent by itself any more. */
+  stop(): void {
+    this.#stopHeart();
+  }
+
   end(frame = ''): void {
+    this.stop();
     const last = this.#pending + frame;
     this.#pending = '';
     this.#response.end(last);
@@ -53,7 +72,25 @@ export class EventReply {
     const text = this.#pending;
     if (text === '' || this.#response.destroyed) return;
     this.#pending = '';
+    this.#wroteAtMs = this.#nowMs;
     this.#response.write(text);
+  }
+
+  /** One timer for a stream, so that an event costs none. */
+  #watch(): void {
+    const { heartbeatMs, runtime } = this.#options;
+    if (this.#response.destroyed) return;
+    const nowMs = this.#nowMs;
+    // To a client that does not read, comments would only pile up.
+    if (nowMs - this.#wroteAtMs >= heartbeatMs) {
+      this.#wroteAtMs = nowMs;
+      if (!this.#response.writableNeedDrain) this.#response.write(HEARTBEAT);
+    }
+    this.#stopHeart = startTimer(runtime, this.#wroteAtMs + heartbeatMs - nowMs, () => this.#watch());
+  }
+
+  get #nowMs(): number {
+    return this.#options.runtime.clock.now();
   }
 
   #ready(): Promise<void> | undefined {

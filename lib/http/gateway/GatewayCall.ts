@@ -42,6 +42,7 @@ export class GatewayCall {
   #head: WireHead | undefined;
   #subscription: Subscription | undefined;
   #stopTimer: Cancel = () => {};
+  #stopOpening: Cancel = () => {};
   #over = false;
 
   constructor(
@@ -58,7 +59,8 @@ export class GatewayCall {
     this.#asked = asked;
     this.#terms = terms;
     this.#settings = settings;
-    this.#reply = new EventReply(response, { idleMs: settings.idleMs, runtime: engine.runtime });
+    const { idleMs, heartbeatMs } = settings;
+    this.#reply = new EventReply(response, { idleMs, heartbeatMs, runtime: engine.runtime });
     const startsOver = asked.stream && (terms.midStream === 'restart' || terms.midStream === 'continue');
     this.#delivered = startsOver ? new Delivered(asked.api) : undefined;
   }
@@ -66,7 +68,8 @@ export class GatewayCall {
   start(): void {
     const { runtime } = this.#engine;
     const { stream } = this.#asked;
-    const { totalMs } = this.#settings;
+    const { totalMs, openAfterMs } = this.#settings;
+    if (stream) this.#stopOpening = startTimer(runtime, openAfterMs, () => this.#reply.openEmpty(this.#headers()));
     this.#stopTimer = startTimer(runtime, totalMs, () => this.cut(tooLong(totalMs)));
     const paced = stream && this.#terms.midStream !== 'buffer';
     this.#subscription = runAtPace(paced ? this.#reply.demand : undefined, () =>
@@ -153,8 +156,14 @@ export class GatewayCall {
   }
 
   #send(frame: string): void {
-    if (!this.#response.headersSent) this.#reply.open(this.#headers());
+    this.#open();
     this.#reply.send(frame);
+  }
+
+  #open(): void {
+    if (this.#response.headersSent) return;
+    this.#stopOpening();
+    this.#reply.open(this.#headers());
   }
 
   #complete(): void {
@@ -162,7 +171,7 @@ export class GatewayCall {
     if (this.#resumption?.caughtUp === false) return this.cut(this.#differs());
     this.#end();
     if (!this.#asked.stream) return this.#sendWhole();
-    if (!this.#response.headersSent) this.#reply.open(this.#headers());
+    this.#open();
     this.#reply.end(this.#kept.join('') + (this.#asked.api === 'chat' ? DONE_FRAME : ''));
   }
 
@@ -176,6 +185,8 @@ export class GatewayCall {
     if (this.#over) return;
     this.#over = true;
     this.#stopTimer();
+    this.#stopOpening();
+    this.#reply.stop();
     this.#subscription?.unsubscribe();
   }
 

@@ -26,6 +26,7 @@ export class GatewayDesk {
   readonly #settings: GatewaySettings;
   readonly #running = new Set<GatewayExchange>();
   #keyring: Keyring;
+  #host: string | undefined;
   #closing: Promise<void> | undefined;
   #drained: () => void = () => {};
 
@@ -40,9 +41,18 @@ export class GatewayDesk {
     return this.#running.size;
   }
 
-  /** Whether those who can reach `host` need no key, and are not only programs of this machine. */
-  isOpenTo(host: string): boolean {
-    return this.#engine.policy.gateway.keys.length === 0 && !isLoopback(host);
+  /** Where requests come from: warns if others than programs of this machine need no key, now or after a reload. */
+  listensOn(host: string): void {
+    this.#host = host;
+    this.#warnIfOpen();
+  }
+
+  #warnIfOpen(): void {
+    const host = this.#host;
+    if (host === undefined || isLoopback(host) || this.#engine.policy.gateway.keys.length > 0) return;
+    this.#engine.warnOnce(
+      `the gateway listens on ${host} and asks for no key: whoever reaches it may use the accounts behind it`,
+    );
   }
 
   answer(request: IncomingMessage, response: ServerResponse): void {
@@ -60,7 +70,7 @@ export class GatewayDesk {
 
   /** What it is refused for; nothing where it is answered, now or later. */
   #answer(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
-    const { hosts } = this.#settings;
+    const hosts = this.#settings.hosts();
     const { method = '', url = '' } = request;
     if (hosts !== undefined && !isAddressedTo(request.headers.host, hosts)) return refused.WRONG_HOST;
     const route = routeOf(url);
@@ -88,7 +98,10 @@ export class GatewayDesk {
 
   #callerOf(request: IncomingMessage): Caller | Refusal {
     const { gateway } = this.#engine.policy;
-    if (!this.#keyring.isOf(gateway)) this.#keyring = new Keyring(gateway);
+    if (!this.#keyring.isOf(gateway)) {
+      this.#keyring = new Keyring(gateway);
+      this.#warnIfOpen();
+    }
     const key = presentedKey(request.headers);
     return this.#keyring.callerOf(key) ?? (key === undefined ? refused.NO_KEY : refused.WRONG_KEY);
   }

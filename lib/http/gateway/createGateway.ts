@@ -100,11 +100,7 @@ export function createGateway(sluice: GatewayClient, options: GatewayOptions = {
       const opened = new GatewayServer(listener, listenOptions(where, server), settings.bodyMs);
       const { host, port } = await opened.listening();
       server = opened;
-      if (desk.isOpenTo(host)) {
-        engine.warnOnce(
-          `the gateway listens on ${host} and asks for no key: whoever reaches it may use the accounts behind it`,
-        );
-      }
+      desk.listensOn(host);
       const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
       return { host, port, url, baseURL: `${url}/v1` };
     },
