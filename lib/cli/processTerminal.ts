@@ -14,6 +14,10 @@ export const processTerminal: Terminal = {
   get live() {
     return process.stdout.isTTY ? { columns: process.stdout.columns } : undefined;
   },
+  get status() {
+    const { stderr } = process;
+    return stderr.isTTY ? { columns: stderr.columns, write: (text: string) => void stderr.write(text) } : undefined;
+  },
   interrupted() {
     return new Promise((resolve) => {
       const end = (): void => {
@@ -25,5 +29,9 @@ export const processTerminal: Terminal = {
       process.on('SIGINT', end);
       process.on('SIGTERM', end);
     });
+  },
+  onReload(work) {
+    process.on('SIGHUP', work);
+    return () => process.off('SIGHUP', work);
   },
 };

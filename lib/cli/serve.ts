@@ -5,13 +5,12 @@ import { createGateway } from '../http/gateway/createGateway.ts';
 import type { Gateway, GatewayAddress } from '../http/gateway/createGateway.ts';
 import { isLoopback, LOOPBACK_HOSTS } from '../http/gateway/hosts.ts';
 import { createLivePage } from '../http/live/createLivePage.ts';
-import { loadPolicy } from '../policy/loadPolicy.ts';
-import { parsePolicy } from '../policy/parsePolicy.ts';
-import type { Policy } from '../policy/Policy.ts';
 import type { Command, Terminal } from './Command.ts';
 import { numberFlag, parseFlags, wrongFlag } from './flags.ts';
 import { newKey } from './serve/newKey.ts';
-import { serveClients } from './serve/serveClients.ts';
+import { clientSettings } from './serve/clientSettings.ts';
+import { ServedClients } from './serve/ServedClients.ts';
+import { ServedPolicy } from './serve/ServedPolicy.ts';
 import { serveStore } from './serve/serveStore.ts';
 import { serveTelemetry } from './serve/serveTelemetry.ts';
 
@@ -19,6 +18,7 @@ const help = `Usage: sluice serve [flags]
        sluice serve --new-key
 
 Runs an OpenAI-compatible gateway under a policy until it is interrupted, then lets its calls come to their end.
+On SIGHUP it takes the policy of the file anew; a wrong one changes nothing.
 Clients come from the policy's \`clients\`, or from OPENAI_API_KEY and OPENAI_BASE_URL; a \`store\` with a \`url\` is Redis.
 
   --policy FILE    the policy, YAML or JSON (all defaults)
@@ -26,6 +26,8 @@ Clients come from the policy's \`clients\`, or from OPENAI_API_KEY and OPENAI_BA
   --port N         port to listen on; 0 takes any that is free (8787)
   --host NAME      address to listen on (127.0.0.1)
   --drain MS       how long calls may go on after the interruption (10000)
+  --heartbeat MS   sends a comment on a stream after so long without an event; 0 sends none (15000)
+  --open-after MS  begins a stream after so long without content: then a failure has no status (off)
   --no-page        no live page at /
   --telemetry      starts OpenTelemetry: spans by OTLP, all metrics at /metrics
   --json           prints the address as JSON
@@ -37,6 +39,8 @@ const FLAGS = {
   port: { type: 'string' },
   host: { type: 'string' },
   drain: { type: 'string' },
+  heartbeat: { type: 'string' },
+  'open-after': { type: 'string' },
   page: { type: 'boolean' },
   telemetry: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -54,15 +58,19 @@ export const serve: Command = {
     const port = numberFlag('port', values.port) ?? DEFAULTS.port;
     const { host = DEFAULTS.host } = values;
     const drainMs = numberFlag('drain', values.drain, zeroOrMore) ?? DEFAULTS.drainMs;
+    const heartbeatMs = numberFlag('heartbeat', values.heartbeat, zeroOrMore);
+    const openAfterMs = numberFlag('open-after', values['open-after'], zeroOrMore);
     const policy = policyOf(values.policy, terminal);
     if (policy === undefined) return 1;
-    const clients = serveClients(policy, { baseURL: values['base-url'], env: process.env });
+    const surroundings = { baseURL: values['base-url'], env: process.env };
+    const clients = new ServedClients(clientSettings(policy.current, surroundings));
     const telemetry = values.telemetry === true ? await serveTelemetry() : undefined;
     const warn = (message: string): void => terminal.complain(`sluice serve: ${message}`);
-    const shared = policy.store.url === undefined ? undefined : await serveStore(policy.store.url, warn);
+    const { url: storeURL } = policy.current.store;
+    const shared = storeURL === undefined ? undefined : await serveStore(storeURL, warn);
     const interrupted = terminal.interrupted();
 
-    const sluice = createSluice(clients, policy, {
+    const sluice = createSluice(clients.sources, policy.current, {
       telemetry: telemetry?.observer,
       store: shared?.store,
       warn,
@@ -71,15 +79,32 @@ export const serve: Command = {
     const page = values.page === false ? undefined : createLivePage(sluice);
     const gateway = createGateway(sluice, {
       hosts: hostsOf(policy, host),
+      heartbeatMs: heartbeatMs === 0 ? Infinity : heartbeatMs,
+      openAfterMs,
       metrics: telemetry?.metrics,
       page: page && ((request, response) => page.listener(request, response)),
     });
+    const reload = (): void => {
+      try {
+        policy.reload((next) => {
+          const change = clients.prepare(clientSettings(next, surroundings));
+          sluice.reload(next);
+          change();
+        });
+        warn(`took the policy of ${policy.path} anew`);
+      } catch (error) {
+        // Whatever it is, calls go on.
+        warn(`the policy stays as it was: ${isSluiceError(error) ? error.message : String(error)}`);
+      }
+    };
+    const stopReloads = policy.path === undefined ? undefined : terminal.onReload(reload);
     const close = async (): Promise<void> => {
+      stopReloads?.();
       page?.close();
       await gateway.close({ drainMs });
       await sluice.close({ drainMs: 0 });
       shared?.close();
-      await Promise.all(Object.values(clients).map((client) => client.close()));
+      await clients.close();
       await telemetry?.shutdown();
     };
     try {
@@ -105,12 +130,9 @@ function printKey(terminal: Terminal): number {
 }
 
 /** A wrong policy is told in full. */
-function policyOf(path: string | undefined, terminal: Terminal): Policy | undefined {
-  if (path === undefined) return parsePolicy({});
+function policyOf(path: string | undefined, terminal: Terminal): ServedPolicy | undefined {
   try {
-    const policy = loadPolicy(path);
-    // Where it names no clients there is one, and models must not name another.
-    return Object.keys(policy.clients).length > 0 ? policy : loadPolicy(path, { clients: ['main'] });
+    return new ServedPolicy(path);
   } catch (error) {
     if (!isSluiceError(error) || error.code !== 'invalid_policy') throw error;
     terminal.complain(error.message);
@@ -118,10 +140,10 @@ function policyOf(path: string | undefined, terminal: Terminal): Policy | undefi
   }
 }
 
-/** Without keys, pages of others must not reach what only this machine does. */
-function hostsOf({ gateway }: Policy, host: string): readonly string[] | undefined {
-  const open = gateway.keys.length === 0;
-  return open && (host === 'localhost' || isLoopback(host)) ? [...LOOPBACK_HOSTS, host] : undefined;
+/** While there are no keys, pages of others must not reach what only this machine does. */
+function hostsOf(policy: ServedPolicy, host: string): () => readonly string[] | undefined {
+  const local = host === 'localhost' || isLoopback(host) ? [...LOOPBACK_HOSTS, host] : undefined;
+  return () => (policy.current.gateway.keys.length === 0 ? local : undefined);
 }
 
 /** An address that cannot be had is the command line's fault. */

@@ -26,6 +26,7 @@ describe('sluice check', () => {
       write: () => {},
       live: undefined,
       interrupted: async () => {},
+      onReload: () => () => {},
     });
     return { code, out: printed.join('\n'), err: complained.join('\n') };
   }

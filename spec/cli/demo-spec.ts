@@ -25,6 +25,7 @@ async function demo(args: readonly string[], { live, interruptAt }: Watched = {}
     write: (text) => void written.push(text),
     live,
     interrupted: () => interrupted,
+    onReload: () => () => {},
   };
   return { code: await runCli(['demo', ...args], terminal), printed, written, complained };
 }

@@ -26,6 +26,7 @@ function emulate(...args: string[]) {
     write: () => {},
     live: undefined,
     interrupted: () => interrupted,
+    onReload: () => () => {},
   };
   const code = runCli(['emulate', '--port', '0', ...args], terminal);
   return { code, first, stop: () => stop(), printed, complained };

@@ -41,6 +41,7 @@ async function run(...args: string[]) {
     write: () => {},
     live: undefined,
     interrupted: async () => {},
+    onReload: () => () => {},
   };
   const code = await runCli(args, terminal, commands);
   return { code, out: printed.join('\n'), err: complained.join('\n') };

@@ -9,6 +9,7 @@ import type { Terminal } from '../../lib/cli/Command.ts';
 import { runCli } from '../../lib/cli/runCli.ts';
 import { startEmulator } from '../../lib/emulator/index.ts';
 import type { Emulator } from '../../lib/emulator/index.ts';
+import { rawServer } from '../helpers/rawServer.ts';
 import { describeWithRedis, startRedisServer } from '../helpers/redisServer.ts';
 
 const chat = { model: 'm', messages: [{ role: 'user', content: 'hello' }] };
@@ -19,12 +20,13 @@ interface Address {
   readonly port: number;
 }
 
-/** Starts the command in this process; `stop` is Ctrl-C. */
+/** Starts the command in this process; `stop` is Ctrl-C, `hangUp` is SIGHUP. */
 function serve(...args: string[]) {
   const printed: string[] = [];
   const complained: string[] = [];
   let stop = (): void => {};
   const interrupted = new Promise<void>((resolve) => (stop = resolve));
+  let reload: (() => void) | undefined;
   let listening: (line: string) => void = () => {};
   const first = new Promise<string>((resolve) => (listening = resolve));
   const terminal: Terminal = {
@@ -36,6 +38,10 @@ function serve(...args: string[]) {
     write: () => {},
     live: undefined,
     interrupted: () => interrupted,
+    onReload(work) {
+      reload = work;
+      return () => (reload = undefined);
+    },
   };
   const code = runCli(['serve', ...args], terminal);
   return {
@@ -45,6 +51,11 @@ function serve(...args: string[]) {
       return first.then((line) => JSON.parse(line) as Address);
     },
     stop: () => stop(),
+    /** Returns whether anybody heard it. */
+    hangUp() {
+      reload?.();
+      return reload !== undefined;
+    },
     printed,
     complained,
   };
@@ -237,6 +248,150 @@ describe('sluice serve', () => {
     expect(complained.join()).to.include('store.url').and.not.include('secret');
   });
 
+  describe('on SIGHUP', () => {
+    const providers = (...lines: string[]): string =>
+      policyFile([`clients: { main: { baseURL: '${emulator.baseURL}', apiKey: one } }`, ...lines].join('\n'));
+
+    it('goes by the policy that the file holds by then, without losing those that wait', async () => {
+      const rate = (perMinute: number): string =>
+        `quota: { account: { requestsPerMinute: ${perMinute}, burstRequests: 1 } }`;
+      const { code, address, stop, hangUp, complained } = serve(
+        '--policy',
+        providers(rate(4)),
+        '--port',
+        '0',
+        '--json',
+      );
+      const { baseURL, url } = await address;
+      expect((await post(`${baseURL}/chat/completions`, chat)).status).to.equal(200);
+      const waiting = post(`${baseURL}/chat/completions`, chat);
+      const queued = async (): Promise<boolean> =>
+        /^sluice_queue_size.* 1$/m.test(await (await fetch(`${url}/metrics`)).text());
+      while (!(await queued()));
+      providers(rate(60_000), 'models: { big: {}, default: {} }');
+      expect(hangUp()).to.equal(true);
+      expect((await waiting).status).to.equal(200);
+      const { data } = (await (await fetch(`${baseURL}/models`)).json()) as { data: { id: string }[] };
+      expect(data.map(({ id }) => id)).to.deep.equal(['big']);
+      expect(complained.join('\n')).to.match(/^sluice serve: took the policy of .*policy\.yaml anew$/);
+      stop();
+      expect(await code).to.equal(0);
+      expect(hangUp()).to.equal(false);
+    });
+
+    it('keeps the old policy where the new one is wrong, and says so once', async () => {
+      const path = providers('models: { one: {}, default: {} }');
+      const { code, address, stop, hangUp, complained } = serve('--policy', path, '--port', '0', '--json');
+      const { baseURL } = await address;
+      const models = async (): Promise<readonly string[]> => {
+        const { data } = (await (await fetch(`${baseURL}/models`)).json()) as { data: { id: string }[] };
+        return data.map(({ id }) => id);
+      };
+      const wrong: readonly [string, RegExp][] = [
+        ['models: { two: { retry: { attempts: 0 } } }', /policy\.yaml has 1 problem:\n.*models\.two\.retry\.attempts/],
+        ['models: [', /policy\.yaml/],
+        ["store: { url: 'redis://:secret@127.0.0.1:1' }", /store\.url cannot change/],
+      ];
+      for (const [line, sentence] of wrong) {
+        complained.length = 0;
+        providers(line);
+        hangUp();
+        expect(complained).to.have.length(1);
+        expect(complained[0]).to.match(/^sluice serve: the policy stays as it was: /);
+        expect(complained[0]).to.match(sentence).and.not.include('secret');
+        expect(await models()).to.deep.equal(['one']);
+      }
+      complained.length = 0;
+      rmSync(path);
+      hangUp();
+      expect(complained.join()).to.match(/cannot be read: there is no such file/);
+      expect((await post(`${baseURL}/chat/completions`, chat)).status).to.equal(200);
+      stop();
+      await code;
+    });
+
+    it('asks clients at the addresses and with the keys that they have by then', async () => {
+      const other = await rawServer((exchange) => exchange.json(200, { choices: [{ message: { content: 'a' } }] }));
+      const { code, address, stop, hangUp, complained } = serve('--policy', providers(), '--port', '0', '--json');
+      const { baseURL } = await address;
+      await post(`${baseURL}/chat/completions`, chat);
+      policyFile(`clients: { main: { baseURL: '${other.baseURL}', apiKey: two } }`);
+      hangUp();
+      await post(`${baseURL}/chat/completions`, chat);
+      policyFile(`clients: { main: { baseURL: '${other.baseURL}', apiKey: three } }`);
+      hangUp();
+      await post(`${baseURL}/chat/completions`, chat);
+      const keys = other.exchanges.map(({ headers }) => headers.authorization);
+      expect(keys).to.deep.equal(['Bearer two', 'Bearer three']);
+      expect(emulator.report().requests).to.equal(1);
+
+      complained.length = 0;
+      policyFile(`clients: { main: { baseURL: '${other.baseURL}' }, more: {} }\nmodels: { m: { client: more } }`);
+      hangUp();
+      expect(complained.join()).to.include('clients.more is new').and.include('restart it');
+      stop();
+      expect(await code).to.equal(0);
+      await other.close();
+    });
+
+    it('answers for this machine only while there are no keys, and for every name while there are', async () => {
+      const keyed = `gateway: { keys: [${'a'.repeat(64)}] }`;
+      const { code, address, stop, hangUp } = serve('--policy', providers(keyed), '--port', '0', '--json');
+      const { url } = await address;
+      expect(await statusAt(`${url}/v1/models`, 'somebody.example')).to.equal(401);
+      providers();
+      hangUp();
+      expect(await statusAt(`${url}/v1/models`, 'somebody.example')).to.equal(421);
+      providers(keyed);
+      hangUp();
+      expect(await statusAt(`${url}/v1/models`, 'somebody.example')).to.equal(401);
+      stop();
+      await code;
+    });
+
+    it('warns where others need no key any more', async () => {
+      const keyed = `gateway: { keys: [${'a'.repeat(64)}] }`;
+      const flags = ['--host', '0.0.0.0', '--port', '0', '--json'];
+      const { code, address, stop, hangUp, complained } = serve('--policy', providers(keyed), ...flags);
+      const { port } = await address;
+      providers();
+      hangUp();
+      expect((await fetch(`http://127.0.0.1:${port}/v1/models`)).status).to.equal(200);
+      expect(complained.join('\n')).to.match(/asks for no key/);
+      stop();
+      await code;
+    });
+
+    it('leaves the signal alone where there is no file', async () => {
+      const { code, address, stop, hangUp } = serve(...toEmulator());
+      await address;
+      expect(hangUp()).to.equal(false);
+      stop();
+      await code;
+    });
+  });
+
+  it('sends comments on a silent stream when told to', async () => {
+    const slow = await startEmulator({ firstTokenMs: 60, tokenMs: 60, tokens: 2 });
+    const flags = ['--base-url', slow.baseURL, '--port', '0', '--json'];
+    const texts: string[] = [];
+    for (const more of [
+      ['--heartbeat', '5'],
+      ['--heartbeat', '0'],
+      ['--open-after', '0', '--heartbeat', '0'],
+    ]) {
+      const { code, address, stop } = serve(...flags, ...more);
+      const answer = await post(`${(await address).baseURL}/chat/completions`, { ...chat, stream: true });
+      texts.push(await answer.text());
+      stop();
+      await code;
+    }
+    expect(texts[0]).to.match(/\n\n: ?\n\ndata: /);
+    expect(texts[1]).not.to.match(/^:/m);
+    expect(texts[2]).to.match(/^: ?\n\n/);
+    await slow.close();
+  });
+
   describeWithRedis('with a store', () => {
     it('shares a quota with other gateways', async () => {
       const redis = await startRedisServer();
@@ -268,11 +423,22 @@ describe('sluice serve', () => {
     expect(complained.join()).to.include('the policy names its clients');
   });
 
-  it('lets streams come to their end on SIGTERM, and reports to OpenTelemetry when asked', async function () {
+  it('hears signals: lets streams come to their end on SIGTERM, and reports to OpenTelemetry when asked', async function () {
     this.timeout(20_000);
     const slow = await startEmulator({ firstTokenMs: 10, tokenMs: 100, tokens: 8 });
     const env = { ...process.env, OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_PROMETHEUS_PORT: '0' };
-    const flags = ['serve', '--base-url', slow.baseURL, '--port', '0', '--json', '--telemetry'];
+    const policy = (models: string): string => policyFile(`models: { ${models}: {}, default: {} }`);
+    const flags = [
+      'serve',
+      '--base-url',
+      slow.baseURL,
+      '--port',
+      '0',
+      '--json',
+      '--telemetry',
+      '--policy',
+      policy('a'),
+    ];
     const child = spawn(process.execPath, ['lib/cli/main.ts', ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
     const line = await new Promise<string>((resolve) =>
@@ -281,6 +447,13 @@ describe('sluice serve', () => {
     const { baseURL, url } = JSON.parse(line) as Address;
     const answer = await post(`${baseURL}/chat/completions`, { ...chat, stream: true });
     expect(await (await fetch(`${url}/metrics`)).text()).to.match(/^sluice_inflight.* 1$/m);
+    policy('b');
+    child.kill('SIGHUP');
+    const told = await new Promise<string>((resolve) =>
+      child.stderr.once('data', (part: Buffer) => resolve(String(part))),
+    );
+    expect(told).to.match(/took the policy/);
+    expect(await (await fetch(`${baseURL}/models`)).text()).to.include('"b"');
     child.kill('SIGTERM');
     expect(await answer.text()).to.match(/data: \[DONE\]\n\n$/);
     expect(await closed).to.equal(0);

@@ -36,6 +36,7 @@ strategies: [{ kind: bare }, { kind: sluice, name: ours }]
       write: (text) => void written.push(text),
       live: columns === undefined ? undefined : { columns },
       interrupted: async () => {},
+      onReload: () => () => {},
     });
     return { code, out: printed.join('\n'), err: complained.join('\n'), written };
   }
