@@ -30,7 +30,7 @@ const RULES = {
     parts: ['core', 'limits', 'wire', 'sources', 'operators', 'policy', 'client', 'emulator/model', 'testing'],
     packages: ['rxjs', 'zod', 'csv-parse'],
     types: ['openai'],
-    node: ['fs', 'path'],
+    node: ['crypto', 'fs', 'module', 'path'],
   },
   testing: { parts: ['core'], packages: ['rxjs'] },
 };

@@ -144,7 +144,7 @@ export default defineConfig(
   },
   {
     // What browsers run.
-    files: ['lib/http/live/page/*.js', 'examples/chat-page/*.js'],
+    files: ['lib/http/live/page/*.js', 'lib/simulator/report/page/*.js', 'examples/chat-page/*.js'],
     languageOptions: {
       globals: Object.fromEntries(
         [

@@ -8,6 +8,9 @@ import type { PhaseFigures, PhaseTally } from './Phases.ts';
 import { Samples } from './Samples.ts';
 import type { Percentiles } from './Samples.ts';
 import { ShareWindow } from './ShareWindow.ts';
+import { TenantTally } from './TenantTally.ts';
+import type { TenantFigures } from './TenantTally.ts';
+import type { TimelineRecorder } from './timeline/TimelineRecorder.ts';
 import type { ProviderListener } from './upstream/providerSource.ts';
 
 /** What one model costs, per million tokens. */
@@ -51,7 +54,7 @@ export interface RunFigures extends CallFigures {
   readonly turns: number;
   readonly turnsInOrder: number;
   readonly cost: number;
-  readonly tenants: Readonly<Record<string, CallFigures>>;
+  readonly tenants: Readonly<Record<string, TenantFigures>>;
   /** In the order of the scenario. */
   readonly phases: readonly PhaseFigures[];
 }
@@ -65,6 +68,7 @@ interface Running {
   finished: boolean;
   inOrder: boolean;
   readonly phases: readonly PhaseTally[];
+  readonly tenant: TenantTally | undefined;
 }
 
 /** Watches a run: the calls at one end, the provider at the other. */
@@ -75,7 +79,10 @@ export class Meter implements ProviderListener {
   readonly #running = new Map<string, Running>();
   /** The turn of each conversation that was made last and has not ended. */
   readonly #openTurns = new Map<string, Set<Running>>();
-  readonly #tenants = new Map<string, { calls: number; readonly firstContent: Samples }>();
+  readonly #timeline: TimelineRecorder | undefined;
+  readonly #tenants = new Map<string, TenantTally>();
+  /** Whose call it is that a provider has not ended yet. */
+  readonly #payers = new Map<Exchange, TenantTally>();
   readonly #failed = new Map<string, number>();
   readonly #firstContent = new Samples();
   readonly #queue = new Samples();
@@ -93,14 +100,25 @@ export class Meter implements ProviderListener {
   #firstFailureMs = Infinity;
   #lastFailureMs = -Infinity;
 
-  constructor(clock: Clock, prices: (model: string) => Price | undefined, phases: Phases = new Phases()) {
+  constructor(
+    clock: Clock,
+    prices: (model: string) => Price | undefined,
+    phases: Phases = new Phases(),
+    timeline?: TimelineRecorder,
+  ) {
     this.#clock = clock;
     this.#prices = prices;
     this.#phases = phases;
+    this.#timeline = timeline;
   }
 
   get calls(): number {
     return this.#calls;
+  }
+
+  /** Requests that have reached a provider. */
+  get requests(): number {
+    return this.#attempts;
   }
 
   get running(): number {
@@ -117,11 +135,13 @@ export class Meter implements ProviderListener {
       finished: false,
       inOrder: true,
       phases: this.#phases.of(call.model, this.#clock.now()),
+      tenant: call.tenant === undefined ? undefined : this.#tenantOf(call.tenant),
     };
     this.#calls++;
     for (const phase of running.phases) phase.asked();
     this.#running.set(String(call.ordinal), running);
-    if (call.tenant !== undefined) this.#tenantOf(call.tenant).calls++;
+    running.tenant?.asked();
+    this.#timeline?.asked(running.askedMs);
     if (call.conversation === undefined) return;
     const open = this.#openTurns.get(call.conversation) ?? new Set();
     this.#openTurns.set(call.conversation, open.add(running));
@@ -142,59 +162,72 @@ export class Meter implements ProviderListener {
     if (running === undefined) return;
     if (!running.finished) {
       this.#truncated++;
-      this.#failure('truncated');
+      this.#failure('truncated', running);
       return;
     }
     const nowMs = this.#clock.now();
-    const firstContentMs = running.firstContentMs ?? nowMs;
-    this.#firstContent.add(firstContentMs - running.askedMs);
-    this.#total.add(nowMs - running.askedMs);
-    if (call.tenant !== undefined) this.#tenantOf(call.tenant).firstContent.add(firstContentMs - running.askedMs);
-    if (running.rejectedMs !== undefined) this.#recovery.add(firstContentMs - running.rejectedMs);
-    for (const phase of running.phases) phase.answered(firstContentMs - running.askedMs, nowMs - running.askedMs);
+    const { askedMs, firstContentMs: contentAtMs = nowMs, rejectedMs } = running;
+    const [firstContentMs, totalMs] = [contentAtMs - askedMs, nowMs - askedMs];
+    this.#firstContent.add(firstContentMs);
+    this.#total.add(totalMs);
+    if (rejectedMs !== undefined) this.#recovery.add(contentAtMs - rejectedMs);
+    running.tenant?.answered(firstContentMs);
+    for (const phase of running.phases) phase.answered(firstContentMs, totalMs);
+    this.#timeline?.answered(askedMs, firstContentMs, totalMs);
   }
 
   failed(call: SimulatedCall, error: unknown): void {
-    if (this.#ended(call) !== undefined) this.#failure(isSluiceError(error) ? error.code : 'unknown');
+    const running = this.#ended(call);
+    if (running !== undefined) this.#failure(isSluiceError(error) ? error.code : 'unknown', running);
   }
 
   left(call: SimulatedCall): void {
-    if (this.#ended(call) !== undefined) this.#left++;
+    const running = this.#ended(call);
+    if (running === undefined) return;
+    this.#left++;
+    this.#timeline?.left(running.askedMs, this.#clock.now());
   }
 
   sent({ request }: Attempt): void {
     const running = this.#of(request);
     if (running === undefined || running.sent) return;
     running.sent = true;
-    this.#queue.add(this.#clock.now() - running.askedMs);
+    const queueMs = this.#clock.now() - running.askedMs;
+    this.#queue.add(queueMs);
+    running.tenant?.sent(queueMs);
+    this.#timeline?.sent(running.askedMs, queueMs);
     const { conversation } = running.call;
     const [oldest] = conversation === undefined ? [] : (this.#openTurns.get(conversation) ?? []);
     running.inOrder = oldest === undefined || oldest === running;
   }
 
-  arrived(_: Exchange, { request }: Attempt, status: number | undefined): void {
+  arrived(exchange: Exchange, { request }: Attempt, status: number | undefined): void {
     const rejected = status === 429;
     this.#attempts++;
     this.#window.add(this.#clock.now(), rejected);
     const running = this.#of(request);
     for (const phase of running?.phases ?? []) phase.arrived(rejected);
+    this.#timeline?.arrived(this.#clock.now(), running?.askedMs, rejected);
+    if (running?.tenant !== undefined && exchange.verdict === 'admitted') this.#payers.set(exchange, running.tenant);
     if (!rejected) return;
     this.#rateLimited++;
+    running?.tenant?.rateLimited();
     if (running !== undefined) running.rejectedMs ??= this.#clock.now();
   }
 
   over(exchange: Exchange): void {
+    const payer = this.#payers.get(exchange);
+    this.#payers.delete(exchange);
     const price = exchange.model === undefined ? undefined : this.#prices(exchange.model);
     if (price === undefined || exchange.verdict !== 'admitted') return;
-    this.#cost +=
-      (exchange.promptTokens * price.inputPerMTok + exchange.sentTokens() * price.outputPerMTok) / 1_000_000;
+    const { inputPerMTok, outputPerMTok } = price;
+    const cost = (exchange.promptTokens * inputPerMTok + exchange.sentTokens() * outputPerMTok) / 1_000_000;
+    this.#cost += cost;
+    payer?.paid(cost);
   }
 
   figures(): RunFigures {
-    const tenants = [...this.#tenants].map(([name, { calls, firstContent }]) => {
-      const figures = { calls, answered: firstContent.size, firstContentMs: firstContent.percentiles() };
-      return [name, figures] as const;
-    });
+    const tenants = [...this.#tenants].map(([name, tally]) => [name, tally.figures()] as const);
     return {
       calls: this.#calls,
       answered: this.#firstContent.size,
@@ -233,9 +266,10 @@ export class Meter implements ProviderListener {
     return running;
   }
 
-  #failure(code: string): void {
+  #failure(code: string, { askedMs }: Running): void {
     this.#failed.set(code, (this.#failed.get(code) ?? 0) + 1);
     const nowMs = this.#clock.now();
+    this.#timeline?.failed(askedMs, nowMs);
     this.#firstFailureMs = Math.min(this.#firstFailureMs, nowMs);
     this.#lastFailureMs = nowMs;
   }
@@ -245,9 +279,9 @@ export class Meter implements ProviderListener {
     return call === undefined ? undefined : this.#running.get(call);
   }
 
-  #tenantOf(name: string): { calls: number; readonly firstContent: Samples } {
+  #tenantOf(name: string): TenantTally {
     let tenant = this.#tenants.get(name);
-    if (tenant === undefined) this.#tenants.set(name, (tenant = { calls: 0, firstContent: new Samples() }));
+    if (tenant === undefined) this.#tenants.set(name, (tenant = new TenantTally()));
     return tenant;
   }
 }

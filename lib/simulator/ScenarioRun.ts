@@ -9,11 +9,13 @@ import { parsePolicy } from '../policy/parsePolicy.ts';
 import type { SimulatedCall } from './load/CallDrawer.ts';
 import { LoadRun } from './load/LoadRun.ts';
 import { Meter } from './Meter.ts';
-import type { Price, RunFigures } from './Meter.ts';
+import type { RunFigures } from './Meter.ts';
 import { Phases } from './Phases.ts';
 import { SCENARIO_DEFAULTS } from './scenario/Scenario.ts';
 import type { Scenario } from './scenario/Scenario.ts';
 import type { Caller, Strategy } from './strategies/Strategy.ts';
+import type { Timeline } from './timeline/Timeline.ts';
+import { TimelineRecorder } from './timeline/TimelineRecorder.ts';
 import type { ProviderListener } from './upstream/providerSource.ts';
 import { QuotaUse } from './upstream/QuotaUse.ts';
 
@@ -22,9 +24,15 @@ export interface StrategyResult extends RunFigures {
   readonly name: string;
   /** Until the last call had ended, in virtual milliseconds. */
   readonly tookMs: number;
+  /** What a month of this load would cost, at the prices of the policy. */
+  readonly costPerMonth: number;
   /** The highest part of any limit that was used, from 0 to 1; by client, for those that have limits. */
   readonly quotaUsed: Readonly<Record<string, number>>;
+  /** Where it was asked for. */
+  readonly timeline?: Timeline | undefined;
 }
+
+const MONTH_MS = (365 / 12) * 86_400_000;
 
 /** The ways to the providers of a scenario, by client. What they tell their listeners of is what is counted. */
 export type Sources = (listenerOf: (client: string) => ProviderListener) => Readonly<Record<string, AttemptSource>>;
@@ -37,17 +45,24 @@ export class ScenarioRun {
   readonly #scenario: Scenario;
   readonly #runtime: Runtime;
   readonly #meter: Meter;
+  readonly #timeline: TimelineRecorder | undefined;
   readonly #used = new Map<string, QuotaUse>();
   readonly #caller: Caller;
   #ordinal = 0;
 
-  constructor(scenario: Scenario, strategy: Strategy, runtime: Runtime, sources: Sources) {
-    const { policy = {}, upstreams } = scenario;
+  /** `timeline`: whether it writes down what happens when. */
+  constructor(scenario: Scenario, strategy: Strategy, runtime: Runtime, sources: Sources, timeline = false) {
+    const { policy = {}, upstreams, forMs } = scenario;
     const parsed = parsePolicy(policy, { clients: Object.keys(upstreams) });
     this.#scenario = scenario;
     this.#runtime = runtime;
-    const priceOf = (model: string): Price | undefined => modelPolicy(parsed, model).price;
-    this.#meter = new Meter(runtime.clock, priceOf, new Phases(scenario.phases));
+    this.#timeline = timeline ? new TimelineRecorder(forMs, upstreams) : undefined;
+    this.#meter = new Meter(
+      runtime.clock,
+      (model) => modelPolicy(parsed, model).price,
+      new Phases(scenario.phases),
+      this.#timeline,
+    );
     this.#caller = strategy({
       runtime,
       sources: sources((client) => this.#listener(client)),
@@ -59,6 +74,11 @@ export class ScenarioRun {
   /** Calls made so far. */
   get calls(): number {
     return this.#meter.calls;
+  }
+
+  /** Requests that have reached a provider. */
+  get requests(): number {
+    return this.#meter.requests;
   }
 
   /** Those of them that have not ended. */
@@ -81,7 +101,17 @@ export class ScenarioRun {
       share === undefined ? [] : [[client, share] as const],
     );
     const tookMs = this.#runtime.clock.now();
-    return { name, tookMs, ...this.#meter.figures(), quotaUsed: Object.fromEntries(used) };
+    const figures = this.#meter.figures();
+    // The last calls end after the load has, which is not longer for that.
+    const costPerMonth = tookMs > 0 ? (figures.cost * MONTH_MS) / Math.min(tookMs, this.#scenario.forMs) : 0;
+    return {
+      name,
+      tookMs,
+      ...figures,
+      costPerMonth,
+      quotaUsed: Object.fromEntries(used),
+      ...(this.#timeline && { timeline: this.#timeline.timeline() }),
+    };
   }
 
   #listener(client: string): ProviderListener {
@@ -94,7 +124,9 @@ export class ScenarioRun {
         meter.arrived(exchange, attempt, status);
         const { verdict, model, reservedTokens } = exchange;
         if (verdict !== 'admitted' || model === undefined) return;
-        use.admitted(model, reservedTokens, this.#runtime.clock.now());
+        const nowMs = this.#runtime.clock.now();
+        use.admitted(model, reservedTokens, nowMs);
+        this.#timeline?.admitted(client, model, reservedTokens, nowMs);
       },
       over: (exchange: Exchange) => meter.over(exchange),
     };

@@ -21,13 +21,16 @@ export interface SimulationProgress {
   /** Virtual time, and when the load ends. */
   readonly atMs: number;
   readonly forMs: number;
-  /** Calls made so far. */
+  /** Calls made so far, and requests that have reached a provider. */
   readonly calls: number;
+  readonly requests: number;
 }
 
 export interface SimulateOptions {
   /** Called now and then. */
   readonly onProgress?: ((progress: SimulationProgress) => void) | undefined;
+  /** Each strategy's result tells also what happened when, as `timeline`. Default: false. */
+  readonly timeline?: boolean | undefined;
 }
 
 const DEFAULT_STRATEGIES: readonly StrategyInput[] = [
@@ -61,22 +64,47 @@ const DEFAULT_STRATEGIES: readonly StrategyInput[] = [
  * for (const { name, answered, calls, rateLimited } of strategies) console.log(name, answered, calls, rateLimited);
  * ```
  */
-export function simulate(scenario: Scenario, { onProgress }: SimulateOptions = {}): SimulationResult {
+export function simulate(scenario: Scenario, { onProgress, timeline }: SimulateOptions = {}): SimulationResult {
+  const steps = simulateInSteps(scenario, { timeline });
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    onProgress?.(step.value);
+  }
+}
+
+/**
+ * The same as {@link simulate}, in steps of some milliseconds for whoever has something else to do between them, or may not
+ * want to wait for the end. Yields how far it is.
+ *
+ * @throws SluiceError `invalid_option`, from the first step, that names everything that is wrong with the scenario.
+ */
+export function* simulateInSteps(
+  scenario: Scenario,
+  { timeline = false }: Pick<SimulateOptions, 'timeline'> = {},
+): Generator<SimulationProgress, SimulationResult, void> {
   const checked = parseScenario(scenario);
   const { name, seed = SCENARIO_DEFAULTS.seed, forMs } = checked;
-  const strategies: Scenario['strategies'] = checked.strategies ?? DEFAULT_STRATEGIES;
-  const telling =
-    (strategy: string) =>
-    (atMs: number, calls: number): void =>
-      onProgress?.({ strategy, atMs, forMs, calls });
-  const best = 'best possible';
-  return {
-    scenario: name,
-    seed,
-    best: new SimulationRun(checked, bestSchedule(checked), true).run(best, telling(best)),
-    strategies: strategies.map((input) => {
-      const title = input.name ?? nameOf(input);
-      return new SimulationRun(checked, strategyOf(input)).run(title, telling(title));
-    }),
+  const inputs: NonNullable<Scenario['strategies']> = checked.strategies ?? DEFAULT_STRATEGIES;
+  const running = function* (
+    strategy: string,
+    run: SimulationRun,
+  ): Generator<SimulationProgress, StrategyResult, void> {
+    const steps = run.steps(strategy);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      yield { strategy, forMs, ...step.value };
+    }
   };
+  const best = yield* running(
+    'best possible',
+    new SimulationRun(checked, bestSchedule(checked), { free: true, timeline }),
+  );
+  const strategies: StrategyResult[] = [];
+  for (const input of inputs) {
+    const run = new SimulationRun(checked, strategyOf(input), { timeline });
+    strategies.push(yield* running(input.name ?? nameOf(input), run));
+  }
+  return { scenario: name, seed, best, strategies };
 }

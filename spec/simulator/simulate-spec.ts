@@ -1,5 +1,12 @@
 import { expect } from 'chai';
-import { resultRows, simulate } from '../../lib/simulator/index.ts';
+import {
+  failureRows,
+  phaseRows,
+  resultRows,
+  simulate,
+  simulateInSteps,
+  tenantRows,
+} from '../../lib/simulator/index.ts';
 import type { Load, Scenario, StrategyInput, StrategyResult, Upstream } from '../../lib/simulator/index.ts';
 
 const quota = { requestsPerMinute: 600, burstRequests: 10 };
@@ -169,13 +176,13 @@ describe('simulate', () => {
   });
 
   it('tells how far it is', () => {
-    const heard: string[] = [];
+    const heard = new Set<string>();
     const options = {
       onProgress: ({ strategy, atMs }: { strategy: string; atMs: number }) =>
-        void (atMs === 60_000 && heard.push(strategy)),
+        void (atMs === 60_000 && heard.add(strategy)),
     };
     simulate({ ...scenario, strategies: [{ kind: 'bare' }] }, options);
-    expect(heard).to.deep.equal(['best possible', 'bare']);
+    expect([...heard]).to.deep.equal(['best possible', 'bare']);
   });
 
   describe('strategies', () => {
@@ -239,6 +246,62 @@ describe('simulate', () => {
   it('refuses a scenario that cannot be, with everything that is wrong', () => {
     const wrong = { ...scenario, forMs: -1, load: [{ ...load, arrivals: { kind: 'poisson', perMinutes: 3 } }] };
     expect(() => simulate(wrong as never)).to.throw(/the scenario has \d problems:[^]*forMs[^]*perMinute/);
+  });
+
+  it('counts by tenant, and shows that as rows: those with the most calls first', () => {
+    const prices = { models: { default: { price: { inputPerMTok: 1, outputPerMTok: 1 } } } };
+    const loads = ['few', 'many'].map((tenant, i) => ({
+      ...load,
+      tenant,
+      arrivals: { kind: 'poisson', perMinute: 300 * (i + 1) } as const,
+    }));
+    const result = simulate({
+      ...scenario,
+      load: loads,
+      policy: prices,
+      strategies: [{ kind: 'bare' }],
+      forMs: 20_000,
+    });
+    const [bare] = result.strategies as [StrategyResult];
+    const { few, many } = bare.tenants;
+    expect((few?.calls ?? 0) + (many?.calls ?? 0)).to.equal(bare.calls);
+    expect((few?.rateLimited ?? 0) + (many?.rateLimited ?? 0)).to.equal(bare.rateLimited);
+    expect((few?.cost ?? 0) + (many?.cost ?? 0)).to.be.closeTo(bare.cost, 1e-9);
+    expect(few?.queueMs.p95).to.equal(0);
+    const rows = tenantRows(result);
+    expect(rows[1]?.slice(0, 1)).to.deep.equal(['many: calls']);
+    expect(rows.map(([label]) => label)).to.include('few: cost');
+    expect(failureRows(result)[1]).to.deep.equal(['rate_limited', '0', bare.rateLimited.toLocaleString('en-US')]);
+    expect(phaseRows(result)).to.have.length(1);
+    const phases = [{ name: 'late', fromMs: 2000, toMs: 5000 }];
+    expect(phaseRows(simulate({ ...scenario, phases, forMs: 5000, strategies: [{ kind: 'bare' }] }))[1]?.[0]).to.equal(
+      'late: calls',
+    );
+  });
+
+  it('tells what a month of the load would cost, whenever its last call ends', () => {
+    const policy = { models: { default: { price: { inputPerMTok: 0, outputPerMTok: 1_000_000 } } } };
+    const calm = { ...loaded({ arrivals: { kind: 'constant', perMinute: 60 } }), policy, forMs: 10_000 };
+    const result = one({ ...calm, ...upstreams({ tokenMs: 1000 }) }, { kind: 'bare' });
+    expect(result.tookMs).to.be.above(40_000);
+    expect(result.cost).to.equal(400);
+    expect(result.costPerMonth).to.be.closeTo((400 * (365 / 12) * 86_400_000) / 10_000, 1);
+  });
+
+  it('does little at a time, and has the same result', () => {
+    const busy = { ...scenario, ...loaded({ arrivals: { kind: 'poisson', perMinute: 20_000 } }), strategies: [] };
+    const steps = simulateInSteps({ ...busy, strategies: [{ kind: 'bare' }] }, {});
+    let last = { strategy: '', requests: 0 };
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) {
+        expect(step.value).to.deep.equal(simulate({ ...busy, strategies: [{ kind: 'bare' }] }));
+        return;
+      }
+      const before = step.value.strategy === last.strategy ? last.requests : 0;
+      expect(step.value.requests - before).to.be.within(0, 2000);
+      last = step.value;
+    }
   });
 
   it('shows its figures as rows, those of costs and turns only where there are some', () => {

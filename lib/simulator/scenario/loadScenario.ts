@@ -1,15 +1,27 @@
 import { parse } from 'csv-parse/sync';
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { invalidOption, SluiceError } from '../../core/errors.ts';
 import { policyText } from '../../policy/policyText.ts';
+import type { PolicyText } from '../../policy/policyText.ts';
 import { problemOf } from '../../policy/PolicyProblem.ts';
-import type { PolicyProblem } from '../../policy/PolicyProblem.ts';
 import { invalidScenario, readScenario } from './parseScenario.ts';
 import type { ScenarioReading } from './parseScenario.ts';
 import type { Scenario } from './Scenario.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/** A file that a scenario was read from. */
+export interface ScenarioFile {
+  /** As it is called where it is referred to. */
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface ScenarioFileReading extends ScenarioReading {
+  /** The scenario's own, then those that it names. */
+  readonly files: readonly ScenarioFile[];
+}
 
 /**
  * Reads a scenario from a file: JSON where its name ends in `.json`, else YAML. Paths in it count from its own place:
@@ -26,50 +38,60 @@ export function loadScenario(path: string): Scenario {
   throw invalidScenario(path, problems);
 }
 
-export function readScenarioFile(path: string): ScenarioReading {
+export function readScenarioFile(path: string): ScenarioFileReading {
   const folder = dirname(resolve(path));
-  const text = textOf(path);
-  if (text.problems.length > 0) return { problems: text.problems, scenario: undefined };
-  const reading = readScenario(withFiles(text.value, folder));
+  const content = contentOf(path);
+  const files = [{ name: basename(path), text: content }];
+  const text = textOf(path, content);
+  if (text.problems.length > 0) return { problems: text.problems, scenario: undefined, files };
+  const read: ReadFile = (name) => {
+    const named = contentOf(resolve(folder, name));
+    if (!files.some((file) => file.name === name)) files.push({ name, text: named });
+    return named;
+  };
+  const reading = readScenario(withFiles(text.value, folder, read));
   return {
     ...reading,
+    files,
     problems: reading.problems.map(({ path: at, expected, got, suggestion }) =>
       problemOf(at, expected, got, { suggestion, position: text.positionOf(at) }),
     ),
   };
 }
 
+export type ReadFile = (name: string) => string;
+
 /** The scenario with the policies and calls that it names by their files. */
-function withFiles(value: unknown, folder: string): unknown {
+export function withFiles(value: unknown, folder: string, read: ReadFile): unknown {
   if (!isFields(value)) return value;
   const { policy, strategies, load } = value;
   return {
     ...value,
-    ...('policy' in value && { policy: policyOf(policy, folder) }),
+    ...('policy' in value && { policy: policyOf(policy, folder, read) }),
     ...(Array.isArray(strategies) && {
       strategies: strategies.map((strategy: unknown) =>
         isFields(strategy) && 'policy' in strategy
-          ? { ...strategy, policy: policyOf(strategy['policy'], folder) }
+          ? { ...strategy, policy: policyOf(strategy['policy'], folder, read) }
           : strategy,
       ),
     }),
-    ...(Array.isArray(load) && { load: load.map((one: unknown) => withCalls(one, folder)) }),
+    ...(Array.isArray(load) && { load: load.map((one: unknown) => withCalls(one, read)) }),
   };
 }
 
-function policyOf(policy: unknown, folder: string): unknown {
+function policyOf(policy: unknown, folder: string, read: ReadFile): unknown {
   if (typeof policy !== 'string') return policy;
   const path = resolve(folder, policy);
-  const { value, problems } = textOf(path);
+  const { value, problems } = textOf(path, read(policy));
   if (problems.length > 0) throw invalidScenario(path, problems);
   return value;
 }
 
-function withCalls(load: unknown, folder: string): unknown {
+function withCalls(load: unknown, read: ReadFile): unknown {
   if (!isFields(load) || !isFields(load['arrivals'])) return load;
   const { file, ...arrivals } = load['arrivals'];
   if (arrivals['kind'] !== 'trace' || typeof file !== 'string') return load;
-  return { ...load, arrivals: { ...arrivals, calls: callsOf(contentOf(resolve(folder, file)), file) } };
+  return { ...load, arrivals: { ...arrivals, calls: callsOf(read(file), file) } };
 }
 
 const NUMBERS: ReadonlySet<string> = new Set(['atMs', 'promptTokens', 'outputTokens']);
@@ -96,11 +118,11 @@ function callsOf(content: string, file: string): Fields[] {
   }
 }
 
-function textOf(path: string): ReturnType<typeof policyText> & { readonly problems: readonly PolicyProblem[] } {
-  return policyText(contentOf(path), path.toLowerCase().endsWith('.json') ? 'json' : 'yaml');
+export function textOf(path: string, content: string): PolicyText {
+  return policyText(content, path.toLowerCase().endsWith('.json') ? 'json' : 'yaml');
 }
 
-function contentOf(path: string): string {
+export function contentOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
