@@ -20,6 +20,65 @@ const gapMs = fc.oneof(
 );
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 
+/** The rules of a bucket with a lag, reckoned step by step. */
+class Account {
+  capacity: number;
+  perMs: number;
+  readonly lagMs: number;
+  #debt = 0;
+  #atMs = 0;
+  #lagging: { fromMs: number; amount: number }[] = [];
+
+  constructor({ capacity, refillPerSecond, refillLagMs = 0 }: TokenBucketOptions) {
+    this.capacity = capacity;
+    this.perMs = refillPerSecond / 1000;
+    this.lagMs = refillLagMs;
+  }
+
+  charge(nowMs: number, amount: number): void {
+    this.#advance(nowMs);
+    const slotMs = this.lagMs / 50;
+    const fromMs = slotMs === 0 ? nowMs : (Math.floor(nowMs / slotMs) + 1) * slotMs + this.lagMs;
+    this.#lagging.push({ fromMs, amount });
+    this.#advance(nowMs);
+  }
+
+  /** Without going there. */
+  levelAt(nowMs: number): number {
+    const [debt, atMs, lagging] = [this.#debt, this.#atMs, this.#lagging];
+    this.#advance(nowMs);
+    const level = this.capacity - this.#debt - this.#lagging.reduce((sum, { amount }) => sum + amount, 0);
+    [this.#debt, this.#atMs, this.#lagging] = [debt, atMs, lagging];
+    return level;
+  }
+
+  /** As if so much had been charged, or had come back, just now and without a lag. */
+  shift(nowMs: number, amount: number): void {
+    this.#advance(nowMs);
+    this.#debt = Math.max(0, this.#debt + amount);
+  }
+
+  forget(nowMs: number, level: number): void {
+    this.#advance(nowMs);
+    this.#lagging = [];
+    this.#debt = this.capacity - level;
+  }
+
+  #advance(nowMs: number): void {
+    for (const { fromMs, amount } of this.#lagging.filter(({ fromMs: at }) => at <= nowMs)) {
+      this.#drain(fromMs);
+      this.#debt += amount;
+    }
+    this.#lagging = this.#lagging.filter(({ fromMs }) => fromMs > nowMs);
+    this.#drain(nowMs);
+  }
+
+  #drain(nowMs: number): void {
+    this.#debt = Math.max(0, this.#debt - Math.max(0, nowMs - this.#atMs) * this.perMs);
+    this.#atMs = Math.max(this.#atMs, nowMs);
+  }
+}
+
 describe('TokenBucket', () => {
   it('starts full, gives a burst at once and then one per refill', () => {
     const bucket = new TokenBucket(tenThenTenPerSecond, 0);
@@ -54,6 +113,15 @@ describe('TokenBucket', () => {
     expect(bucket.take(100, 25).kind).to.equal('granted');
     expect(bucket.level(100)).to.equal(-15);
     expect(bucket.waitMs(100, 1)).to.equal(1600);
+  });
+
+  it('takes amounts that differ by one in a billion for the same', () => {
+    const bucket = new TokenBucket({ capacity: 1e6, refillPerSecond: 1 }, 0);
+    bucket.charge(0, 0.0005);
+
+    expect(bucket.waitMs(0, 1e6)).to.equal(0);
+    bucket.charge(0, 0.001);
+    expect(bucket.waitMs(0, 1e6)).to.equal(2);
   });
 
   it('holds no more than its capacity, however long it rests', () => {
@@ -168,6 +236,12 @@ describe('TokenBucket', () => {
       });
     }
   }
+
+  it('names the lag that it refuses when its rate changes', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+
+    expect(() => bucket.setRate(0, { ...tenThenTenPerSecond, refillLagMs: -1 })).to.throw('refillLagMs');
+  });
 
   it('refuses a negative lag, and amounts that are no numbers', () => {
     expect(() => new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: -1 }, 0)).to.throw('refillLagMs');
@@ -284,6 +358,65 @@ describe('TokenBucket', () => {
         }),
         { numRuns: 500 },
       );
+    });
+
+    it('has the level, and names the wait, that an account of every charge gives', () => {
+      const step = fc.record({
+        gapMs: fc.oneof(fc.constant(0), fc.constant(4), fc.integer({ min: 0, max: 30 }), fc.constant(2000)),
+        amount: fc.integer({ min: 0, max: 6 }),
+        kind: fc.constantFrom('charge', 'charge', 'charge', 'charge', 'lower', 'reset', 'resize'),
+      });
+      const rates = fc.record({
+        capacity: fc.constantFrom(6, 10),
+        refillPerSecond: fc.constantFrom(20, 100, 300),
+        refillLagMs: fc.constantFrom(0, 100),
+      });
+      fc.assert(
+        fc.property(rates, fc.array(step, { maxLength: 120 }), (given, steps) => {
+          const [bucket, account] = [new TokenBucket(given, 0), new Account(given)];
+          let nowMs = 0;
+          for (const { gapMs: gap, amount, kind } of steps) {
+            nowMs += gap;
+            if (kind === 'charge') {
+              bucket.charge(nowMs, amount);
+              account.charge(nowMs, amount);
+            } else if (kind === 'lower') {
+              account.shift(nowMs, Math.max(0, account.levelAt(nowMs) - amount));
+              bucket.lower(nowMs, amount);
+            } else if (kind === 'reset') {
+              const level = Math.min(amount, account.capacity);
+              bucket.reset(nowMs, level);
+              account.forget(nowMs, level);
+            } else {
+              const capacity = 5 + amount;
+              bucket.setRate(nowMs, { capacity, refillPerSecond: 10 * (1 + amount) });
+              account.shift(nowMs, capacity - account.capacity);
+              account.capacity = capacity;
+              account.perMs = (1 + amount) / 100;
+            }
+            expect(bucket.level(nowMs)).to.be.closeTo(account.levelAt(nowMs), 1e-6);
+
+            const need = Math.min(amount, account.capacity);
+            const waitMs = bucket.waitMs(nowMs, amount);
+            expect(account.levelAt(nowMs + waitMs)).to.be.at.least(need - 1e-6);
+            if (waitMs > 0) expect(account.levelAt(nowMs + waitMs - 1)).to.be.below(need + 1e-6);
+          }
+        }),
+        { numRuns: 150 },
+      );
+    });
+
+    it('gives back as much after a long time of steady charges as after a short one', () => {
+      const bucket = new TokenBucket({ capacity: 100, refillPerSecond: 100, refillLagMs: 100 }, 0);
+      for (let nowMs = 0; nowMs < 1000; nowMs += 2) bucket.charge(nowMs, 0.2);
+      const mark = bucket.charge(1000, 5);
+      for (let nowMs = 1002; nowMs < 1150; nowMs += 2) bucket.charge(nowMs, 0.2);
+      const before = bucket.level(1150);
+
+      const back = bucket.giveBack(1150, 5, mark);
+      expect(back).to.be.closeTo(5, 0.25);
+      expect(bucket.level(1150)).to.be.closeTo(before + back, 1e-6);
+      expect(bucket.level(1400)).to.be.closeTo(100, 1e-6);
     });
 
     it('stays finite and within its capacity, whatever is asked of it', () => {
