@@ -57,25 +57,30 @@ export type Cancel = () => void;
  * arms no timer; what is not above 0, NaN too, fires as soon as it can. All waiting in the library goes through here.
  */
 export function startTimer(runtime: Runtime, delayMs: number, work: () => void): Cancel {
-  let left = delayMs > 0 ? delayMs : 0;
-  if (left === Infinity) return () => {};
-  let pending: { unsubscribe(): void } | undefined;
-  let cancelled = false;
+  const ms = delayMs > 0 ? delayMs : 0;
+  if (ms === Infinity) return () => {};
+  if (ms > MAX_TIMER_MS) return startLongTimer(runtime, ms, work);
+  let over = false;
+  const pending = runtime.scheduler.schedule(() => {
+    if (over) return;
+    over = true;
+    work();
+  }, ms);
+  return () => {
+    if (over) return;
+    over = true;
+    pending.unsubscribe();
+  };
+}
+
+function startLongTimer(runtime: Runtime, delayMs: number, work: () => void): Cancel {
+  let left = delayMs;
+  let cancel: Cancel = () => {};
   const step = (): void => {
-    if (cancelled) return;
     const stepMs = Math.min(left, MAX_TIMER_MS);
     left -= stepMs;
-    pending = runtime.scheduler.schedule(left > 0 ? step : fire, stepMs);
-  };
-  const fire = (): void => {
-    if (cancelled) return;
-    cancelled = true;
-    work();
+    cancel = startTimer(runtime, stepMs, left > 0 ? step : work);
   };
   step();
-  return () => {
-    if (cancelled) return;
-    cancelled = true;
-    pending?.unsubscribe();
-  };
+  return () => cancel();
 }

@@ -1,17 +1,17 @@
 // Times as providers write them. Every parser takes untrusted text, is linear in it, and answers `undefined` for what it
 // does not understand: never NaN, never a negative wait.
 
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  μs: 1e-3,
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-};
+const UNIT_MS: ReadonlyMap<string | undefined, number> = new Map([
+  ['ns', 1e-6],
+  ['us', 1e-3],
+  ['µs', 1e-3],
+  ['μs', 1e-3],
+  ['ms', 1],
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
 
 /** Spelled-out units, by what they begin with. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
@@ -91,9 +91,12 @@ export function parseWaitText(text: string): number | undefined {
 function sum(text: string): number | undefined {
   let totalMs = 0;
   for (const [, amount, word] of text.matchAll(/(\d+(?:\.\d+)?) ?([A-Za-zµμ]+)/g)) {
-    const unit = WORDS.find(([pattern]) => pattern.test(word as string))?.[1];
-    if (unit === undefined) continue;
-    totalMs += Number(amount) * (UNIT_MS[unit] as number);
+    const unitMs = UNIT_MS.get(word as string) ?? UNIT_MS.get(spelledOut(word as string));
+    if (unitMs !== undefined) totalMs += Number(amount) * unitMs;
   }
   return Number.isFinite(totalMs) ? totalMs : undefined;
+}
+
+function spelledOut(word: string): string | undefined {
+  return WORDS.find(([pattern]) => pattern.test(word))?.[1];
 }

@@ -1,6 +1,6 @@
 import type { LimitReading } from '../core/hints.ts';
 import { parseDecimal } from './durations.ts';
-import { headerOf } from './headers.ts';
+import { headerOf, headersNamed } from './headers.ts';
 import type { HeaderReader } from './headers.ts';
 
 const MINUTE_MS = 60_000;
@@ -59,21 +59,26 @@ export function readLimits(
   resetOf: (value: string) => number | undefined,
 ): readonly NamedReading[] {
   const readings: NamedReading[] = [];
+  const named = headersNamed(headers, 'ratelimit', 'anthropic-priority');
+  if (named === undefined) return readings;
   // Groq uses OpenAI's names, but its request limits are per day.
   const groq = headerOf(headers, 'x-groq-region') !== undefined || headerOf(headers, 'x-groq-id') !== undefined;
   for (const { kind, limit, remaining, reset, windowMs } of FAMILIES) {
-    const fields = [limit, remaining, reset].map((name) => headerOf(headers, name));
-    if (fields.every((value) => value === undefined)) continue;
-    const size = countOf(fields[0]);
+    // Without lists of them: this is done for each answer, and nearly all of these headers are never there.
+    const limitText = headerOf(named, limit);
+    const remainingText = headerOf(named, remaining);
+    const resetText = headerOf(named, reset);
+    if (limitText === undefined && remainingText === undefined && resetText === undefined) continue;
+    const size = countOf(limitText);
     // Azure's Responses API reports a limit of -1 or 0 where it means that it reports none.
-    if (fields[0] !== undefined && !(size !== undefined && size > 0)) continue;
-    const left = countOf(fields[1]);
-    const resetMs = fields[2] === undefined ? undefined : resetOf(fields[2]);
+    if (limitText !== undefined && !(size !== undefined && size > 0)) continue;
+    const left = countOf(remainingText);
+    const resetMs = resetText === undefined ? undefined : resetOf(resetText);
     if (size === undefined && left === undefined && resetMs === undefined) continue;
     const guessed = kind === 'requests' && groq ? DAY_MS : windowOf(size, left, resetMs);
     readings.push({ kind, limit: size, remaining: left, resetMs, windowMs: windowMs ?? guessed });
   }
-  readings.push(...readStructured(headers));
+  readings.push(...readStructured(named));
   return readings;
 }
 

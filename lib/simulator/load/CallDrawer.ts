@@ -18,6 +18,8 @@ export interface SimulatedCall {
 /** Tokens of framing that a provider counts for a message. */
 const FRAMING_TOKENS = 4;
 const CHARS_PER_TOKEN = 4;
+/** Prompts that are kept, to be asked again. */
+const MOST_PROMPTS = 20_000;
 // Prompts are slices of one text: a long one costs no memory of its own.
 const SENTENCE = 'The gate is opened a little, and what has gathered behind it goes on its way. ';
 let text = SENTENCE;
@@ -27,6 +29,8 @@ export class CallDrawer {
   readonly #load: Load;
   readonly #random: () => number;
   readonly #prefix: string;
+  /** By their length. Frozen, so that what is known of one holds when it is asked again. */
+  readonly #prompts = new Map<number, ChatRequest['messages']>();
 
   /** `name`: unique among the loads of a scenario. */
   constructor(load: Load, name: string, random: () => number) {
@@ -46,7 +50,7 @@ export class CallDrawer {
       model: asked,
       request: {
         model: asked,
-        messages: [{ role: 'user', content: promptOf(promptTokens) }],
+        messages: this.#messages(Math.round(promptTokens)),
         metadata: { call: String(ordinal) },
         ...(limit === undefined ? {} : { max_completion_tokens: Math.max(1, Math.round(limit)) }),
       },
@@ -58,6 +62,15 @@ export class CallDrawer {
     };
   }
 
+  #messages(tokens: number): ChatRequest['messages'] {
+    let messages = this.#prompts.get(tokens);
+    if (messages !== undefined) return messages;
+    if (this.#prompts.size >= MOST_PROMPTS) this.#prompts.clear();
+    messages = [Object.freeze({ role: 'user', content: promptOf(tokens) })];
+    this.#prompts.set(tokens, Object.freeze(messages) as ChatRequest['messages']);
+    return messages;
+  }
+
   #conversation(): string | undefined {
     const { conversations } = this.#load;
     if (conversations === undefined || this.#random() >= conversations.share) return undefined;
@@ -65,9 +78,9 @@ export class CallDrawer {
   }
 }
 
-/** A text that counts as so many tokens. */
+/** A text that counts as so many whole tokens. */
 function promptOf(tokens: number): string {
-  const length = Math.max(1, Math.round(tokens) - FRAMING_TOKENS) * CHARS_PER_TOKEN;
+  const length = Math.max(1, tokens - FRAMING_TOKENS) * CHARS_PER_TOKEN;
   while (text.length < length) text += text;
   return text.slice(0, length);
 }
