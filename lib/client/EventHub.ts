@@ -21,7 +21,7 @@ export class EventHub {
     } catch {
       // An observer's fault is its own.
     }
-    this.#events.next(event);
+    if (this.#events.observed) this.#events.next(event);
   };
 
   /** It belongs to no call. */

@@ -1,5 +1,3 @@
-import { Observable } from 'rxjs';
-import type { Subscriber } from 'rxjs';
 import type { CallState } from '../core/CallScope.ts';
 import { SluiceError } from '../core/errors.ts';
 import { startTimer } from '../core/runtime.ts';
@@ -7,16 +5,10 @@ import type { Runtime } from '../core/runtime.ts';
 
 /** The calls that run or wait, and their end. */
 export class RunningCalls {
-  /** Fails when calls that still run are to end. Hand-written: a Subject looks through all of them when one leaves. */
-  readonly cut$: Observable<never> = new Observable<never>((subscriber) => {
-    this.#listening.add(subscriber);
-    return () => this.#listening.delete(subscriber);
-  });
-
   readonly #runtime: Runtime;
-  readonly #calls = new Set<CallState>();
+  /** How to end each of them. */
+  readonly #calls = new Map<CallState, (error: unknown) => void>();
   readonly #tenants = new Map<string, number>();
-  readonly #listening = new Set<Subscriber<never>>();
   readonly #drained: (() => void)[] = [];
   #closing: Promise<void> | undefined;
 
@@ -41,8 +33,9 @@ export class RunningCalls {
     return this.#calls.has(call);
   }
 
-  add(call: CallState, tenant: string | undefined): void {
-    this.#calls.add(call);
+  /** `end`: ends it with an error. */
+  add(call: CallState, tenant: string | undefined, end: (error: unknown) => void): void {
+    this.#calls.set(call, end);
     if (tenant !== undefined) this.#tenants.set(tenant, (this.#tenants.get(tenant) ?? 0) + 1);
   }
 
@@ -70,7 +63,7 @@ export class RunningCalls {
   }
 
   #cut(): void {
-    for (const subscriber of [...this.#listening]) subscriber.error(closedError());
+    for (const end of [...this.#calls.values()]) end(closedError());
   }
 }
 

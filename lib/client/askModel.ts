@@ -1,8 +1,6 @@
-import { defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Answer } from '../core/answer.ts';
 import { currentScope } from '../core/currentScope.ts';
-import type { SluiceEvent } from '../core/events.ts';
 import type { Restart } from '../core/restart.ts';
 import { adaptParams } from '../operators/adaptParams.ts';
 import { retryWithJitter } from '../operators/retryWithJitter.ts';
@@ -13,6 +11,7 @@ import type { Policy } from '../policy/Policy.ts';
 import { acrossDeployments } from './acrossDeployments.ts';
 import type { CallPlan, Fields } from './CallPlan.ts';
 import { costOf } from './costOf.ts';
+import { kindOfAttempt } from './kindOfAttempt.ts';
 import type { Engine } from './Engine.ts';
 
 /** One model's part of a call: its attempts, each of which is admitted first. */
@@ -40,35 +39,24 @@ export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, m
       restarts: (options.restarts ?? false) as true,
       canContinue: settings.canContinue && request !== undefined,
       continueWith: (partial: Answer) => attempt(request && withAssistantPrefix(request, partial)),
-      leastMs: () => engine.leastTimes.of(kindOf(plan, model)),
+      leastMs: () => engine.leastTimes.of(kindOfAttempt(plan, model)),
       model,
       runtime: engine.runtime,
     }),
   );
 }
 
-/** The attempt inside what observes it. */
+/** The attempt inside what observes it. Called while it is being subscribed to. */
 function sent<T>(
   engine: Engine,
   plan: CallPlan<T>,
   target: Parameters<CallPlan<T>['attempt']>[0],
   request: Fields | undefined,
 ): Observable<T> {
-  return defer(() => {
-    const scope = currentScope();
-    const attempt$ = plan.attempt(target, request);
-    if (scope === undefined) return attempt$;
-    const around = engine.hub.aroundOf(scope.callId, scope.attempt);
-    const onEvent = (event: SluiceEvent): void => {
-      if (event.type === 'committed') engine.leastTimes.note(kindOf(plan, target.model), event.firstContentMs);
-    };
-    return scoped(attempt$, scope.with({ around, onEvent }), scope);
-  });
-}
-
-/** Attempts whose times to the first value can be compared. */
-function kindOf<T>({ api, stream }: CallPlan<T>, model: string): string {
-  return `${String(api)} ${String(stream)} ${model}`;
+  const scope = currentScope();
+  const attempt$ = plan.attempt(target, request);
+  const around = scope && engine.hub.aroundOf(scope.callId, scope.attempt);
+  return around ? scoped(attempt$, scope.with({ around }), scope) : attempt$;
 }
 
 function headersOf(

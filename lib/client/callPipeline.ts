@@ -26,34 +26,33 @@ import { runCall } from './runCall.ts';
  * lane, degrade, fallback, and per model retry, admission and the attempt.
  */
 export function callPipeline<T>(engine: Engine, plan: CallPlan<T>): Observable<T | Restart> {
-  return defer(() => {
-    const { policy, runtime } = engine;
-    const { options } = plan;
-    const answered$ = defer(() => askModel(engine, policy, plan, plan.model).pipe(fallbacks(engine, policy, plan)));
-    const call$ = answered$.pipe(
-      degraded(engine, plan),
-      options.conversation === undefined
-        ? identity
-        : inConversation<T | Restart>(engine.lanes, options.conversation, {
-            maxWaitMs: policy.conversations.maxWaitMs,
-            runtime,
-          }),
-      withDeadline(options.deadlineMs ?? policy.deadlineMs, { totalMs: policy.totalMs, runtime }),
-      withSignal(options.signal, { runtime }),
-    );
-    const affordable$ = defer(() => {
-      engine.checkSpend(options.tenant);
-      return call$;
-    });
-    const checked$ = defer(() => {
-      checkPriority(policy, options.priority);
-      const unheard$ = engine.spend.unheard(options.tenant, spendCap(policy, options.tenant));
-      if (unheard$ === undefined) return affordable$;
-      const scope = currentScope();
-      return concat(unheard$, scoped(affordable$, scope, scope));
-    });
-    return runCall(engine, plan, checked$);
+  const { tenant, priority } = plan.options;
+  const call$ = defer(() => {
+    const { policy } = engine;
+    checkPriority(policy, priority);
+    const unheard$ = engine.spend.unheard(tenant, spendCap(policy, tenant));
+    if (unheard$ === undefined) return affordable(engine, policy, plan);
+    const scope = currentScope();
+    const affordable$ = defer(() => affordable(engine, policy, plan));
+    return concat(unheard$, scoped(affordable$, scope, scope));
   });
+  return runCall(engine, plan, call$);
+}
+
+function affordable<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): Observable<T | Restart> {
+  const { runtime } = engine;
+  const { conversation, tenant, deadlineMs = policy.deadlineMs, signal } = plan.options;
+  engine.checkSpend(tenant);
+  const answered$ = defer(() => askModel(engine, policy, plan, plan.model).pipe(fallbacks(engine, policy, plan)));
+  const { maxWaitMs } = policy.conversations;
+  return answered$.pipe(
+    degraded(engine, plan),
+    conversation === undefined
+      ? identity
+      : inConversation<T | Restart>(engine.lanes, conversation, { maxWaitMs, runtime }),
+    withDeadline(deadlineMs, { totalMs: policy.totalMs, runtime }),
+    withSignal(signal, { runtime }),
+  );
 }
 
 function fallbacks<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): MonoTypeOperatorFunction<T | Restart> {

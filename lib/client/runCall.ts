@@ -1,69 +1,107 @@
-import { defer, finalize, takeUntil, tap, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import type { CallScopeChanges } from '../core/CallScope.ts';
-import type { CallStart, ObservedCall } from '../core/CallObserver.ts';
+import type { CallStart, Home, ObservedCall } from '../core/CallObserver.ts';
 import { currentScope, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import type { SluiceEvent } from '../core/events.ts';
-import { scoped } from '../operators/scoped.ts';
+import { subscribeScoped } from '../operators/scoped.ts';
+import type { ScopedHooks } from '../operators/scoped.ts';
 import type { CallPlan } from './CallPlan.ts';
 import { CallSpend } from './CallSpend.ts';
 import type { Engine } from './Engine.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
+import { kindOfAttempt } from './kindOfAttempt.ts';
 import { parametersOf } from './parametersOf.ts';
 import { closedError } from './RunningCalls.ts';
 
 /** One subscription to a call: its frame, its place among those that run, and its events from first to last. */
 export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observable<V>): Observable<V> {
-  return defer(() => {
+  // Hand-written: one subscriber does what four operators would do, at a quarter of what they cost each value.
+  return new Observable((subscriber) => new CallRun(engine, plan, subscriber).start(call$));
+}
+
+class CallRun<T, V> implements ScopedHooks<V> {
+  readonly home: Home | undefined;
+  readonly #engine: Engine;
+  readonly #plan: CallPlan<T>;
+  readonly #subscriber: Subscriber<V>;
+  readonly #below: CallScope | undefined = currentScope();
+  readonly #startedAtMs: number;
+  readonly #spend: CallSpend;
+  readonly #scope: CallScope;
+  #outcome: CallOutcome = { outcome: 'dropped', code: undefined, message: undefined };
+
+  constructor(engine: Engine, plan: CallPlan<T>, subscriber: Subscriber<V>) {
     const { hub, calls, runtime } = engine;
     const { tenant, conversation, priority } = plan.options;
-    const below = currentScope();
+    const below = this.#below;
     const startedAtMs = runtime.clock.now();
-    const spend = new CallSpend(engine, tenant);
-    const onEvent = (event: SluiceEvent): void => {
-      spend.hear(event);
-      hub.onEvent(event);
-    };
+    const onEvent = (event: SluiceEvent): void => this.#hear(event);
     const changes = { model: plan.model, tenant, conversation, priority, onEvent };
     // A call within a call of this client, such as in a degrade function, is one of its own, but not beyond its deadline.
     const joins = below !== undefined && !calls.has(below.call);
     const started = joins
       ? below.with(changes)
       : CallScope.start(runtime, { ...changes, id: plan.id, deadlineAtMs: below?.deadlineAtMs, demand: below?.demand });
+    this.#engine = engine;
+    this.#plan = plan;
+    this.#subscriber = subscriber;
+    this.#startedAtMs = startedAtMs;
+    this.#spend = new CallSpend(engine, tenant);
     const observed = runInScope(started, () => hub.onCall(() => startOf(engine, plan, started.callId, startedAtMs)));
-    const scope = observed === undefined ? started : started.with(ownOf(observed));
+    this.#scope = observed === undefined ? started : started.with(ownOf(observed));
+    this.home = observed?.home;
+  }
 
-    let outcome: CallOutcome = { outcome: 'dropped', code: undefined, message: undefined };
-    const ended = (): void =>
-      scope.report(runtime.clock.now(), {
-        type: 'call.ended',
-        ...outcome,
-        attempts: scope.call.dispatched,
-        durationMs: runtime.clock.now() - startedAtMs,
-        ...spend.account(outcome.outcome === 'success'),
-      });
-    if (calls.closed) {
+  start(call$: Observable<V>): void {
+    if (this.#engine.calls.closed) {
       const refusal = closedError();
-      outcome = failedWith(refusal);
-      ended();
-      return throwError(() => refusal);
+      this.#outcome = failedWith(refusal);
+      this.#ended();
+      this.#subscriber.error(refusal);
+      return;
     }
-    calls.add(scope.call, tenant);
-    return scoped(call$.pipe(takeUntil(calls.cut$)), scope, below, { home: observed?.home }).pipe(
-      tap({
-        complete: () => (outcome = { outcome: 'success', code: undefined, message: undefined }),
-        error: (error: unknown) => (outcome = failedWith(error)),
-      }),
-      // Here everything above has been unsubscribed from, so that this comes last.
-      finalize(() => {
-        calls.remove(scope.call, tenant);
-        ended();
-      }),
-    );
-  });
+    subscribeScoped(call$, this.#subscriber, this.#scope, this.#below, this);
+    // Here everything above has been unsubscribed from, so that this comes last.
+    this.#subscriber.add(() => {
+      this.#engine.calls.remove(this.#scope.call, this.#plan.options.tenant);
+      this.#ended();
+    });
+  }
+
+  before(fail: (error: unknown) => void): void {
+    this.#engine.calls.add(this.#scope.call, this.#plan.options.tenant, fail);
+  }
+
+  completed(): void {
+    this.#outcome = { outcome: 'success', code: undefined, message: undefined };
+  }
+
+  failed(error: unknown): void {
+    this.#outcome = failedWith(error);
+  }
+
+  #hear(event: SluiceEvent): void {
+    if (event.type === 'committed' && event.model !== undefined) {
+      this.#engine.leastTimes.note(kindOfAttempt(this.#plan, event.model), event.firstContentMs);
+    }
+    this.#spend.hear(event);
+    this.#engine.hub.onEvent(event);
+  }
+
+  #ended(): void {
+    const nowMs = this.#engine.runtime.clock.now();
+    this.#scope.report(nowMs, {
+      type: 'call.ended',
+      ...this.#outcome,
+      attempts: this.#scope.call.dispatched,
+      durationMs: nowMs - this.#startedAtMs,
+      ...this.#spend.account(this.#outcome.outcome === 'success'),
+    });
+  }
 }
 
 function ownOf({ onEvent, around, home, onContent }: ObservedCall): CallScopeChanges {

@@ -1,5 +1,5 @@
-import type { Observable, Subscriber, Subscription } from 'rxjs';
-import type { Attempt, WireData, WireEvent, WireHead } from '../core/attempt.ts';
+import type { Subscriber } from 'rxjs';
+import type { AttemptSource, WireData, WireEvent, WireHead } from '../core/attempt.ts';
 import { currentScope, deliverIn, runInScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import { isSluiceError } from '../core/errors.ts';
@@ -18,6 +18,7 @@ import { stageLimits } from './stageLimits.ts';
 import type { StageCut } from './StageTimers.ts';
 import { StageWatch } from './StageWatch.ts';
 import { isUsageRefusal, refusesUsage, rememberRefusal } from './usageRefusals.ts';
+import { WireSubscriber } from './WireSubscriber.ts';
 
 /** One subscription to an attempt: observes its wire events, and passes on chunks and one end. */
 export class AttemptRun<T> {
@@ -28,8 +29,8 @@ export class AttemptRun<T> {
   #held: HeldChunks<T>;
   readonly #out: { next(value: T): void; error(error: unknown): void; complete(): void };
   #reader: ChunkReader | undefined;
-  #open: ((attempt: Attempt) => Observable<WireEvent>) | undefined;
-  #upstream: Subscription | undefined;
+  #source: AttemptSource | undefined;
+  #upstream: WireSubscriber | undefined;
   #sends = 0;
   #hideUsage = false;
   #committed = false;
@@ -63,12 +64,11 @@ export class AttemptRun<T> {
     return this.#settings.runtime.clock.wallNow();
   }
 
-  start(open: (attempt: Attempt) => Observable<WireEvent>): void {
+  start(source: AttemptSource): void {
     const { includeUsage, runtime } = this.#settings;
     if (runtime.clock.now() >= this.#log.scope.deadlineAtMs) return this.#fail(deadlinePassed('entry'));
-    this.#open = open;
+    this.#source = source;
     this.#send(includeUsage && !refusesUsage(this.#call.provider));
-    if (this.over) this.#upstream?.unsubscribe();
   }
 
   #send(includeUsage: boolean): void {
@@ -76,21 +76,14 @@ export class AttemptRun<T> {
     const { headers, demand } = this.#settings;
     const { scope } = this.#log;
     const pace = this.#watch.pausing(demand ?? scope.demand);
-    const sends = ++this.#sends;
+    this.#sends++;
     try {
       const { body, hideUsage } = requestBody(this.#call, includeUsage);
       this.#hideUsage = hideUsage;
       const attempt = { api, request: body, headers, stream, demand: pace };
-      // What a request that was sent again still says is not heard.
-      const upstream = runInScope(scope, () =>
-        this.#open?.(attempt).subscribe({
-          next: (event) => sends === this.#sends && this.next(event),
-          error: (thrown: unknown) => sends === this.#sends && this.error(thrown),
-          complete: () => sends === this.#sends && this.complete(),
-        }),
-      );
-      if (sends === this.#sends) this.#upstream = upstream;
-      else upstream?.unsubscribe();
+      const upstream = new WireSubscriber(this);
+      this.#upstream = upstream;
+      runInScope(scope, () => this.#source?.(attempt).subscribe(upstream));
     } catch (thrown) {
       this.error(thrown);
     }

@@ -1,4 +1,4 @@
-import { Observable, takeWhile } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { AttemptSource } from '../core/attempt.ts';
 import { attemptSettings } from './AttemptOptions.ts';
 import type { AttemptOptions } from './AttemptOptions.ts';
@@ -32,8 +32,6 @@ export function attemptStream<T>(
   return new Observable<T>((subscriber) => {
     const run = new AttemptRun<T>(subscriber, call, settings);
     subscriber.add(() => run.leave());
-    // Without `takeWhile` a synchronous source would run on after its consumer had enough.
-    // eslint-disable-next-line rxjs-x/no-ignored-takewhile-value -- what ends it is the state that the values led to
-    run.start((attempt) => source(attempt).pipe(takeWhile(() => !run.over)));
+    run.start(source);
   });
 }
