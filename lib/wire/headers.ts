@@ -1,6 +1,8 @@
 /** Reads one header by its lower-case name. A Fetch `Headers` object satisfies it. */
 export interface HeaderReader {
   get(name: string): string | null;
+  /** Goes through all of them, by their names. Without it, each name that may be there is asked for. */
+  forEach?(each: (value: string, name: string) => void): void;
 }
 
 export const NO_HEADERS: HeaderReader = { get: () => null };
@@ -18,6 +20,24 @@ export function headerOf(headers: HeaderReader, name: string): string | undefine
   return trimmed === '' ? undefined : trimmed;
 }
 
+/**
+ * Those headers whose names have one of `parts` in them, or all where `headers` does not list its own; `undefined` where
+ * there are none. Going through all headers once takes less than asking a `Headers` object for a dozen names.
+ */
+export function headersNamed(headers: HeaderReader, ...parts: readonly string[]): HeaderReader | undefined {
+  if (typeof headers.forEach !== 'function') return headers;
+  const found = new Map<string, string>();
+  try {
+    headers.forEach((value, name) => {
+      const lower = name.toLowerCase();
+      if (parts.some((part) => lower.includes(part))) found.set(lower, value);
+    });
+  } catch {
+    return headers;
+  }
+  return found.size === 0 ? undefined : { get: (name) => found.get(name) ?? null };
+}
+
 /** A reader over what SDKs call headers: a `Headers` object, a `Map`, or a plain object in any letter case. */
 export function headerReader(headers: unknown): HeaderReader {
   if (typeof headers !== 'object' || headers === null) return NO_HEADERS;
@@ -27,5 +47,5 @@ export function headerReader(headers: unknown): HeaderReader {
     const text: unknown = Array.isArray(value) ? value[0] : value;
     if (typeof text === 'string' || typeof text === 'number') values.set(name.toLowerCase(), String(text));
   }
-  return { get: (name) => values.get(name) ?? null };
+  return { get: (name) => values.get(name) ?? null, forEach: (each) => values.forEach(each) };
 }
