@@ -179,7 +179,8 @@ export class CallScope {
 
   /** The frame for the next attempt: its number follows the attempts sent so far. */
   forNextAttempt(): CallScope {
-    return new CallScope({ ...this.#frame, attempt: this.#frame.call.dispatched + 1 });
+    const attempt = this.#frame.call.dispatched + 1;
+    return attempt === this.#frame.attempt ? this : new CallScope({ ...this.#frame, attempt });
   }
 
   /** Runs `work` inside what the frame's `around` functions set up. */

@@ -180,6 +180,7 @@ export class Admission {
       return this.#refuse(evicted, queueFull(this.#targets.bounds.maxWaiting, evicted.pool.retryAfterMs(nowMs, 1)));
     this.#tenants.wake(nowMs);
     let untilMs = this.#targets.stuckAtMs;
+    if (this.#waiting === 0) return { kind: 'wait', untilMs: Math.min(untilMs, this.#tenants.nextWakeAtMs) };
     for (const pool of this.#targets.busy()) {
       const unavailableMs = pool.unavailableMs(nowMs);
       if (unavailableMs > 0) return this.#refuse(pool.oldest() as AdmissionTicket, unavailable(unavailableMs));

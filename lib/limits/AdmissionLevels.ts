@@ -4,12 +4,14 @@ import type { Level } from './AdmissionOptions.ts';
 /** The priorities, the most urgent first, and what each of them has in flight. */
 export class AdmissionLevels {
   #levels: readonly Level[];
+  #names: readonly string[];
   #inFlight: number[];
   /** What this process may have of each ceiling, by name, where others share it. */
   readonly lent: Map<string, number> = new Map();
 
   constructor(levels: readonly Level[]) {
     this.#levels = levels;
+    this.#names = levels.map(({ name }) => name);
     this.#inFlight = levels.map(() => 0);
   }
 
@@ -25,8 +27,7 @@ export class AdmissionLevels {
   /** Where the priority stands; one that is not named is the most urgent. @throws SluiceError `invalid_option` */
   indexOf(priority: string | undefined): number {
     if (priority === undefined) return 0;
-    const names = this.#levels.map(({ name }) => name);
-    return names.indexOf(oneOf('priority', priority, names));
+    return this.#names.indexOf(oneOf('priority', priority, this.#names));
   }
 
   full(level: number): boolean {
@@ -51,6 +52,7 @@ export class AdmissionLevels {
     });
     const inFlight = this.#inFlight;
     this.#levels = levels;
+    this.#names = names;
     this.#inFlight = levels.map(() => 0);
     moved.forEach((level, before) => this.move(level, inFlight[before] ?? 0));
     return moved;

@@ -182,6 +182,7 @@ export class CircuitBreaker {
 
   /** When {@link advance} will find a stuck probe, if none of the probes gets on. */
   get stuckAtMs(): number | undefined {
+    if (this.#probes.size === 0) return undefined;
     const [oldest] = this.#probes;
     return oldest && oldest.atMs + this.#options.halfOpenMaxMs;
   }

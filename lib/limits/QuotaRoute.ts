@@ -46,7 +46,9 @@ export class QuotaRoute {
 
   /** Room in the smallest layer within one minute: more can never pass as one attempt. */
   most(unit: keyof LayerCost): number {
-    return Math.min(Infinity, ...this.layers.map((layer) => layer[unit]?.perMinute ?? Infinity));
+    let most = Infinity;
+    for (const layer of this.layers) most = Math.min(most, layer[unit]?.perMinute ?? Infinity);
+    return most;
   }
 
   /** Whole milliseconds until the layers have room for `cost`, the cooldown aside. */
