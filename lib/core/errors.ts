@@ -20,7 +20,7 @@ export type UpstreamErrorCode =
   | 'upstream_body_invalid';
 
 /** All of them. */
-export const UPSTREAM_CODES = [
+export const UPSTREAM_CODES: readonly UpstreamErrorCode[] = [
   'rate_limited',
   'quota_exhausted',
   'request_too_large',
@@ -37,7 +37,7 @@ export const UPSTREAM_CODES = [
   'stream_idle',
   'timeout',
   'upstream_body_invalid',
-] as const satisfies readonly UpstreamErrorCode[];
+];
 
 /** What this process decided by itself: nothing was sent, or the caller ended it. */
 export type LocalErrorCode =

@@ -37,7 +37,7 @@ const adaptive = strict({
 const slots = is.named(is.whole(1), 'names to whole numbers of at least 1');
 
 /** The keys of a recipe. */
-export const recipe = {
+export const recipe: Record<keyof Recipe, z.ZodType> = {
   deadlineMs: setting(is.above0(), 'From the call to its first content.'),
   conversations: setting(is.flag(), 'Whether turns of a conversation wait for each other.', false),
   fallback: setting(is.listOf(is.text('the name of a model'), 'names of models'), 'Asked in turn.'),
@@ -68,4 +68,4 @@ export const recipe = {
   ),
   tenantsInFlight: setting(slots, 'Requests in flight by tenant.'),
   prioritiesInFlight: setting(slots, 'Requests in flight by priority.'),
-} satisfies Record<keyof Recipe, unknown>;
+};
