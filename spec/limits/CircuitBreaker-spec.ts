@@ -549,6 +549,183 @@ describe('CircuitBreaker', () => {
     });
   });
 
+  describe('with other rules', () => {
+    it('keeps its state and what it has counted, in a window of another length too', () => {
+      for (const windowMs of [1000, 1500]) {
+        const bench = new Bench({ consecutiveFailures: 5, windowMs: 1000 });
+        bench.call(FAILED, 2);
+        bench.call(SUCCESS);
+        bench.call(FAILED);
+
+        bench.breaker.reload({ consecutiveFailures: 2, windowMs });
+        expect(bench.breaker.snapshot()).to.include({ state: 'closed', calls: 4, failures: 3, consecutiveFailures: 1 });
+        bench.clock.nowMs = 800;
+        expect(bench.breaker.snapshot().calls).to.equal(4);
+        bench.clock.nowMs = 1200;
+        expect(bench.breaker.snapshot().calls).to.equal(windowMs === 1000 ? 0 : 4);
+        bench.call(FAILED, windowMs === 1000 ? 2 : 1);
+        expect(bench.state).to.equal('open');
+      }
+    });
+
+    it('has changed nothing where they are wrong', () => {
+      const bench = new Bench(brittle);
+      expect(() => bench.breaker.reload({ openMs: 0 })).to.throw(SluiceError);
+      bench.call(FAILED);
+      expect(bench.ask()).to.equal(50);
+    });
+  });
+
+  describe('going on from where another one stands', () => {
+    const goOn = (from: Bench, options = brittle): Bench => {
+      const next = new Bench(options);
+      next.clock.nowMs = 1_000_000;
+      next.breaker.resume(from.breaker.course);
+      return next;
+    };
+
+    it('is open for the time that is left', () => {
+      const bench = new Bench(brittle);
+      bench.call(FAILED);
+      bench.clock.nowMs = 20;
+      expect(bench.breaker.course).to.deep.equal({ state: 'open', leftMs: 30, growths: 0, failedProbes: 0 });
+
+      const next = goOn(bench);
+      expect(next.breaker.state).to.equal('open');
+      expect(next.ask()).to.equal(30);
+      next.clock.nowMs += 29;
+      expect(next.ask()).to.equal(1);
+      next.clock.nowMs += 1;
+      next.call(FAILED);
+      expect(next.breaker.course.failedProbes).to.equal(1);
+    });
+
+    it('has as much left of its ramp, and none of what is over', () => {
+      const bench = new Bench({ ...brittle, rampMs: 100 });
+      bench.call(FAILED);
+      bench.clock.nowMs = 50;
+      bench.call(SUCCESS);
+      bench.clock.nowMs = 80;
+      expect(bench.breaker.course).to.include({ state: 'ramping', leftMs: 70 });
+
+      const next = goOn(bench, { ...brittle, rampMs: 100 });
+      next.clock.nowMs += 69;
+      expect(next.state).to.equal('ramping');
+      next.clock.nowMs += 1;
+      expect(next.state).to.equal('closed');
+      bench.clock.nowMs = 500;
+      expect(bench.breaker.course.leftMs).to.equal(0);
+    });
+
+    it('is closed, or half-open, without a time', () => {
+      const bench = new Bench(brittle);
+      bench.clock.nowMs = 10;
+      expect(bench.breaker.course).to.deep.equal({ state: 'closed', leftMs: 0, growths: 0, failedProbes: 0 });
+      expect(goOn(bench).passed(3)).to.have.length(3);
+
+      bench.call(FAILED);
+      bench.clock.nowMs += 50;
+      bench.pass();
+      expect(bench.breaker.course).to.include({ state: 'half_open', leftMs: 0 });
+      expect(goOn(bench).passed(3)).to.have.length(1);
+    });
+
+    it('grows its open time from where it was', () => {
+      const bench = new Bench({ ...brittle, steadyProbes: 1 } as typeof brittle);
+      bench.call(FAILED);
+      for (let n = 0; n < 3; n++) {
+        bench.clock.nowMs += 1000;
+        bench.call(FAILED);
+      }
+      const { growths, failedProbes } = bench.breaker.course;
+      expect({ growths, failedProbes }).to.deep.equal({ growths: 2, failedProbes: 3 });
+
+      const next = goOn(bench, { ...brittle, steadyProbes: 1 } as typeof brittle);
+      next.clock.nowMs += 1000;
+      next.call(FAILED);
+      expect(next.ask()).to.equal(50 * 2 ** 3);
+    });
+
+    it('ignores what was under way before', () => {
+      const bench = new Bench(brittle);
+      const old = bench.pass();
+      bench.breaker.resume({ state: 'closed', leftMs: 0, growths: 0, failedProbes: 0 });
+      bench.settle(old, FAILED);
+      expect(bench.state).to.equal('closed');
+    });
+  });
+
+  describe('told of a call that another one has let pass', () => {
+    it('counts it as its own', () => {
+      const bench = new Bench(brittle);
+      bench.settle(bench.breaker.join(), FAILED);
+      expect(bench.state).to.equal('open');
+    });
+
+    it('takes it for a probe while half-open, and for one of before where it came while open', () => {
+      const bench = new Bench(brittle);
+      bench.call(FAILED);
+      const early = bench.breaker.join();
+      bench.clock.nowMs = 50;
+      const probe = bench.pass();
+      bench.settle(early, SUCCESS);
+      expect(bench.state).to.equal('half_open');
+
+      bench.breaker.join();
+      bench.settle(probe, DROPPED);
+      expect(bench.passed(2)).to.have.length(0);
+      expect(bench.breaker.stuckAtMs).to.equal(30_050);
+    });
+  });
+
+  describe('asked how it is', () => {
+    it('names whole milliseconds until it may probe, and none while it is not open', () => {
+      const bench = new Bench(brittle);
+      expect(bench.breaker.openMs).to.equal(0);
+      bench.call(FAILED);
+      bench.clock.nowMs = 20.5;
+      expect(bench.breaker.openMs).to.equal(30);
+      bench.clock.nowMs = 60;
+      expect(bench.breaker.openMs).to.equal(0);
+      expect(bench.breaker.state).to.equal('open');
+    });
+
+    it('is at rest where nothing is known that a new one would not know', () => {
+      const bench = new Bench({ ...brittle, consecutiveFailures: 2, windowMs: 100 } as typeof brittle);
+      expect(bench.breaker.atRest).to.equal(true);
+      const call = bench.pass();
+      expect(bench.breaker.atRest).to.equal(false);
+      bench.settle(call, FAILED);
+      expect(bench.breaker.atRest).to.equal(false);
+      bench.call(SUCCESS);
+      expect(bench.breaker.atRest).to.equal(false);
+      bench.clock.nowMs = 100;
+      expect(bench.breaker.atRest).to.equal(true);
+
+      bench.call(FAILED, 2);
+      bench.clock.nowMs = 1000;
+      expect(bench.breaker.atRest).to.equal(false);
+      bench.call(SUCCESS);
+      bench.clock.nowMs = 1099;
+      expect([bench.state, bench.breaker.atRest]).to.deep.equal(['closed', false]);
+      bench.clock.nowMs = 1100;
+      expect(bench.breaker.atRest).to.equal(true);
+    });
+
+    it('is not at rest for a failure at the edge of its window, by whichever count it is there', () => {
+      const bench = new Bench({ ...brittle, consecutiveFailures: 2, windowMs: 105 } as typeof brittle);
+      bench.clock.nowMs = 4;
+      bench.call(FAILED);
+      bench.clock.nowMs = 106;
+      expect(bench.breaker.snapshot()).to.include({ failures: 0, consecutiveFailures: 1 });
+      expect(bench.breaker.atRest).to.equal(false);
+      bench.clock.nowMs = 109;
+      expect(bench.breaker.snapshot().consecutiveFailures).to.equal(1);
+      bench.clock.nowMs = 110;
+      expect(bench.breaker.atRest).to.equal(true);
+    });
+  });
+
   describe('checks its options', () => {
     const wrong: CircuitBreakerOptions[] = [
       { consecutiveFailures: 0 },
@@ -578,13 +755,15 @@ describe('CircuitBreaker', () => {
       { halfOpenMaxMs: Infinity },
       { rampMs: -1 },
       { rampMs: NaN },
+      { errorRatio: [0.5] as unknown as number },
+      { halfOpenShare: [0.5] as unknown as number },
     ];
     for (const options of wrong) {
       it(`refuses ${Object.entries(options).join(', ')}`, () => {
         expect(() => new Bench(options))
           .to.throw(SluiceError)
           .with.property('message')
-          .that.matches(new RegExp(`^${Object.keys(options)[0]} must be .*, got `));
+          .that.matches(new RegExp(`^${Object.keys(options)[0]} must be .{5,}, got `));
       });
     }
 

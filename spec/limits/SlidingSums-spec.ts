@@ -45,7 +45,27 @@ describe('SlidingSums', () => {
     sums.add(-950, 1, 0);
 
     expect(sums.first(-950)).to.equal(2);
+    expect(sums.first(-900)).to.equal(1);
     expect(sums.first(0)).to.equal(0);
+  });
+
+  it('adds to the newest step what a clock that went back tells later, and loses nothing by it', () => {
+    const sums = new SlidingSums(100);
+    sums.add(50, 1, 1);
+    sums.add(20, 2, 2);
+
+    expect([sums.first(10), sums.second(10)]).to.deep.equal([3, 3]);
+    expect(sums.first(149)).to.equal(3);
+    expect(sums.second(150)).to.equal(0);
+  });
+
+  it('counts in each step apart, however often it is asked', () => {
+    const sums = new SlidingSums(100);
+    for (let nowMs = 0; nowMs < 100; nowMs += 10) sums.add(nowMs, 1, 2);
+
+    expect([sums.first(95), sums.second(95)]).to.deep.equal([10, 20]);
+    expect([sums.first(105), sums.second(105)]).to.deep.equal([9, 18]);
+    expect([sums.first(175), sums.second(175)]).to.deep.equal([2, 4]);
   });
 
   it('counts what is younger than nine tenths of the window, and nothing older than the window', () => {
