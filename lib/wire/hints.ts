@@ -33,7 +33,7 @@ export const MAX_HINT_MS = 2_147_483_647;
  * The wait comes from the first of these that parses: `retry-after-ms` (also `x-ms-retry-after-ms`), `retry-after`
  * (seconds, decimals, HTTP date, RFC 3339, epoch), the reset of the exhausted limit, the body (`RetryInfo`, fields such
  * as `resets_in_seconds`, "try again in 1.2s"). Waits are rounded up to a millisecond; instants in the past give 0.
- * Reset headers and the body count only in an answer that is not 2xx.
+ * Reset headers count only with status 429, the body only in an answer that is not 2xx.
  *
  * @example
  * ```ts
@@ -58,7 +58,9 @@ export function hintsOf(head: AnswerHead, facts: ErrorFacts | undefined): RateLi
   const said = headerOf(headers, 'x-should-retry')?.toLowerCase();
   const shouldRetry = said === 'true' ? true : said === 'false' ? false : undefined;
   const succeeded = head.status >= 200 && head.status < 300;
-  const wait = headerWait(headers, nowMs) ?? (succeeded ? undefined : (resetWait(readings) ?? bodyWait(facts, nowMs)));
+  // A server error says nothing of limits, though it may come while one is used up. Its reset is when that one is full.
+  const resets = head.status === 429 ? resetWait(readings) : undefined;
+  const wait = headerWait(headers, nowMs) ?? (succeeded ? undefined : (resets ?? bodyWait(facts, nowMs)));
   const slowDown = facts !== undefined && saysSlowDown(facts);
   const requests = tightest(readings, 'requests');
   const tokens = tightest(readings, 'tokens');

@@ -116,6 +116,14 @@ describe('readHints', () => {
     expect(read?.requests).to.include({ remaining: 0, resetMs: 10_000 });
   });
 
+  it('takes no wait from the limits of a server error, but from what it says itself', () => {
+    const headers = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '10s' };
+    expect(hints(headers, undefined, 500)).to.deep.include({ retryAfterMs: undefined, retryAfterSource: undefined });
+    expect(hints(headers, undefined, 500)?.requests).to.include({ remaining: 0 });
+    expect(hints({ ...headers, 'retry-after': '2' }, undefined, 503)?.retryAfterMs).to.equal(2_000);
+    expect(hints(headers, { error: { message: 'try again in 5s' } }, 503)?.retryAfterMs).to.equal(5_000);
+  });
+
   describe('limits', () => {
     it('reads OpenAI', () => {
       const read = hints(
