@@ -164,9 +164,12 @@ export class AdmissionTargets {
   /** Serves a model as the options say, by what there is of it. */
   #serve(model: string, pool: AdmissionPool | undefined, nowMs: number): AdmissionPool {
     const options = own(this.#options.models, model) ?? {};
-    const layer = this.#layer(nowMs, `models.${model}`, options.quota, this.#arrivalMarginMs, pool?.layer);
+    const places = placesOf(model, options);
+    // It stands in front of all of them, so it covers the widest margin.
+    const marginMs = Math.max(...places.map((place) => checkedQuotaRules(this.#provider(place)).arrivalMarginMs));
+    const layer = this.#layer(nowMs, `models.${model}`, options.quota, marginMs, pool?.layer);
     const known = new Set(pool?.targets);
-    const targets = placesOf(model, options).map((place) => {
+    const targets = places.map((place) => {
       const same = [...known].find((target) => target.client === place.client && target.model === place.model);
       if (same) known.delete(same);
       return this.#target(place, options, layer, same, nowMs);
@@ -176,6 +179,13 @@ export class AdmissionTargets {
     return pool;
   }
 
+  /** How the provider of a place counts, and how it is approached. */
+  #provider({ client, deployment }: Pick<Place, 'client' | 'deployment'>): Partial<ProviderRules> {
+    const { account, clients } = this.#options.quota ?? {};
+    const from: ProviderRules | undefined = this.#clients.has(client) ? clients?.[client] : account;
+    return { ...given(from), ...given(deployment.quota) };
+  }
+
   #target(
     { name, client, model, deployment }: Place,
     options: ModelAdmissionOptions,
@@ -183,12 +193,8 @@ export class AdmissionTargets {
     known: AdmissionTarget | undefined,
     nowMs: number,
   ): AdmissionTarget {
-    const ownAccount = this.#clients.has(client);
-    const account = ownAccount ? this.#clients.get(client) : this.#account;
-    const from: ProviderRules | undefined = ownAccount
-      ? this.#options.quota?.clients?.[client]
-      : this.#options.quota?.account;
-    const provider = given({ ...given(from), ...given(deployment.quota) });
+    const account = this.#clients.has(client) ? this.#clients.get(client) : this.#account;
+    const provider = this.#provider({ client, deployment });
     const rules = checkedQuotaRules(provider);
     const rates = deployment.quota ?? {};
     const sharedPerMinute = Math.min(...[account, shared].map((layer) => layer?.requests?.perMinute ?? Infinity));

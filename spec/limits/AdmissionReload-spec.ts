@@ -8,6 +8,7 @@ import type { AdmissionGrant } from '../../lib/limits/AdmissionGrant.ts';
 import type { AdmissionOptions } from '../../lib/limits/AdmissionOptions.ts';
 import type { AdmissionTicket } from '../../lib/limits/AdmissionPool.ts';
 import type { AdmissionAsk } from '../../lib/limits/AdmissionStep.ts';
+import { parsePolicy } from '../../lib/policy/parsePolicy.ts';
 import { seededRandom } from '../../lib/testing/seededRandom.ts';
 
 const failure = (code: ConstructorParameters<typeof SluiceError>[0], fields = {}): Outcome => ({
@@ -178,6 +179,24 @@ describe('Admission.reload', () => {
     expect(startsAfter(200)).to.be.within(300, 306);
     expect(startsAfter(0, 200)).to.be.within(300, 306);
     expect(startsAfter(0, 200, 50, 0, 100)).to.be.within(200, 204);
+  });
+
+  it('keeps to the margin of arrival that a model has, and to the widest of its deployments', () => {
+    const startsAfter = (models: AdmissionOptions['models']): number => {
+      const bench = new Bench({ models });
+      for (let i = 0; i < 6; i++) bench.ask();
+      for (let granted = bench.serve().length; granted < 6; granted += bench.serve().length) bench.nowMs++;
+      return bench.nowMs;
+    };
+    const quota = { requestsPerMinute: 600, burstRequests: 5 };
+    const at = (...margins: number[]): AdmissionOptions['models'] => ({
+      m: { quota, deployments: margins.map((arrivalMarginMs, i) => ({ client: `c${i}`, quota: { arrivalMarginMs } })) },
+    });
+    expect(startsAfter({ m: { quota } })).to.be.within(200, 204);
+    expect(startsAfter(at(0))).to.be.within(100, 101);
+    expect(startsAfter(at(50, 300))).to.be.within(400, 408);
+    const { models } = parsePolicy({ models: { m: { quota: { ...quota, arrivalMarginMs: 50 } } } });
+    expect(startsAfter(models)).to.be.within(150, 152);
   });
 
   it('begins a rate no fuller than what stood there: a limit that moves to another layer is no second burst', () => {
