@@ -7,10 +7,12 @@ const LONGEST_MS = 30 * 86_400_000;
 /** The first class is for what is below a millisecond. */
 const CLASSES = 2 + Math.ceil(Math.log(LONGEST_MS) / LOG_RATIO);
 
-export const PERCENTS = { p50: 50, p95: 95, p99: 99 } as const;
-
 /** A line for each percentile; null where there is nothing. */
-export type PercentileLines = { readonly [P in keyof typeof PERCENTS]: readonly (number | null)[] };
+export interface PercentileLines {
+  readonly p50: readonly (number | null)[];
+  readonly p95: readonly (number | null)[];
+  readonly p99: readonly (number | null)[];
+}
 
 /** How many took at most so long: `counts[i]` took `ms[i]` or less. Ascending. */
 export interface CumulativeCounts {
@@ -49,7 +51,7 @@ export class Durations implements Bucketed {
     const counts = this.#counts.slice(0, count);
     const line = (percent: number): (number | null)[] =>
       counts.map((one) => (one === undefined ? null : percentileOf(one, percent)));
-    return { p50: line(PERCENTS.p50), p95: line(PERCENTS.p95), p99: line(PERCENTS.p99) };
+    return { p50: line(50), p95: line(95), p99: line(99) };
   }
 
   /** Of all of them together. */
