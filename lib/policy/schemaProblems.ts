@@ -71,8 +71,7 @@ function problemsOf(issue: Issue, outer: PolicyPath, reading: Reading): PolicyPr
     if (near) return near.flatMap((inner) => problemsOf(inner, path, reading));
   }
   const value = at(reading.raw, path);
-  const values = issue.code === 'invalid_value' ? issue.values.map(String) : [];
-  const suggestion = typeof value === 'string' ? closest(value, values) : undefined;
+  const suggestion = typeof value === 'string' ? closest(value, valuesOf(issue)) : undefined;
   const expected = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
   const got = issue.code === 'invalid_key' ? shownName(String(path.at(-1)), secret) : shown(value, secret);
   return [problemOf(path, expected, got, { suggestion })];
@@ -85,6 +84,14 @@ function placeOf(key: string, holder: PolicyPath, schema: z.ZodType): string | u
   const plain = plainSchemas.get(schema) ?? z.toJSONSchema(schema, { io: 'input' });
   plainSchemas.set(schema, plain);
   return elsewhere(plain, holder, key);
+}
+
+/** All that may stand there, where that is a list of words. */
+function valuesOf(issue: Issue): readonly string[] {
+  if (issue.code === 'invalid_value') return issue.values.map(String);
+  // By the word that tells the forms apart.
+  if (issue.code === 'invalid_union' && 'options' in issue) return (issue.options ?? []).map(String);
+  return [];
 }
 
 function hasKeys(issue: Issue): boolean {

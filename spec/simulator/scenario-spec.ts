@@ -62,7 +62,7 @@ describe('parseScenario', () => {
     ],
     [
       { upstreams: { main: { script: [{ kind: 'explode' }] } } },
-      'upstreams.main.script: expected faults that can be, got one that cannot: ',
+      'upstreams.main.script[0].kind: expected one of pass, reply, error, cut, reset, stall, slow, ',
     ],
     [{ policy: { deadlineMs: -1 } }, 'policy.deadlineMs: expected a number above 0, or null for no bound, got -1'],
     [{ policy: { models: { default: { client: 'other' } } } }, 'policy.models.default.client: expected '],

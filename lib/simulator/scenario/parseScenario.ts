@@ -1,11 +1,11 @@
 import { SluiceError } from '../../core/errors.ts';
-import { checkFaults } from '../../emulator/model/checkFaults.ts';
 import { readPolicy } from '../../policy/parsePolicy.ts';
 import { plainData } from '../../policy/plainData.ts';
 import { problemOf } from '../../policy/PolicyProblem.ts';
 import type { PolicyPath, PolicyProblem } from '../../policy/PolicyProblem.ts';
 import { schemaProblems } from '../../policy/schemaProblems.ts';
 import type { Scenario } from './Scenario.ts';
+import { scenarioProblems } from './scenarioProblems.ts';
 import { traceProblems, withoutTraces, withTraces } from './traces.ts';
 import { scenarioSchema } from './scenarioSchema.ts';
 
@@ -35,7 +35,7 @@ export function readScenario(value: unknown): ScenarioReading {
   const { data, problems: unreadable } = plainData(light);
   const { problems: misfits, rest } = schemaProblems(scenarioSchema, data ?? {}, light);
   const found = [...unreadable, ...misfits, ...traceProblems(traces), ...policyProblems(isFields(light) ? light : {})];
-  if (rest !== undefined) found.push(...faultProblems(rest), ...nameProblems(rest));
+  if (rest !== undefined) found.push(...scenarioProblems(rest, isFields(light) ? light : {}, traces));
   if (rest === undefined || found.length > 0) return { problems: found, scenario: undefined };
   return { problems: [], scenario: withTraces(rest, traces) };
 }
@@ -59,33 +59,6 @@ function policyProblems({ policy, strategies, upstreams }: Fields): PolicyProble
     readPolicy(given, clients.length > 0 ? { clients } : {}).problems.map((problem) =>
       problemOf([...path, ...problem.path], problem.expected, problem.got, { suggestion: problem.suggestion }),
     ),
-  );
-}
-
-function faultProblems({ upstreams }: Scenario): PolicyProblem[] {
-  const found: PolicyProblem[] = [];
-  for (const [client, upstream] of Object.entries(upstreams)) {
-    for (const kind of ['script', 'randomFaults', 'outages'] as const) {
-      try {
-        checkFaults(kind, (upstream[kind] ?? []) as never);
-      } catch (error) {
-        if (!(error instanceof SluiceError)) throw error;
-        found.push(problemOf(['upstreams', client, kind], 'faults that can be', `one that cannot: ${error.message}`));
-      }
-    }
-  }
-  return found;
-}
-
-function nameProblems({ load, upstreams }: Scenario): PolicyProblem[] {
-  if (Object.keys(upstreams).length === 0) {
-    return [problemOf(['upstreams'], 'at least one client', 'none')];
-  }
-  const known = Object.values(upstreams).map(({ models }) => models);
-  if (known.some((models) => models === undefined)) return [];
-  const names = [...new Set(known.flatMap((models) => Object.keys(models ?? {})))];
-  return load.flatMap(({ model }, i) =>
-    names.includes(model) ? [] : [problemOf(['load', i, 'model'], `one of ${names.join(', ')}`, JSON.stringify(model))],
   );
 }
 
