@@ -171,7 +171,8 @@ export class AdmissionTenants {
     this.#owedSlots += owed;
     if (inFlight > 0 || owed === 0) this.#owed.delete(tenant);
     if (owed > 0) this.#owed.add(tenant);
-    if (inFlight < 0) this.unpark(tenant);
+    // Nor is anything to be done for one that nobody waits for.
+    if (inFlight < 0 || (waited && tenant.waiting === 0)) this.unpark(tenant);
   }
 
   /** A grant of any model to one that waits: decides between models, as `FairQueue` decides within one. */

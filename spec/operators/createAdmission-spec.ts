@@ -77,6 +77,19 @@ describe('createAdmission', () => {
     });
   }
 
+  it('keeps no timer for the rate of a tenant that nobody waits for any more', () => {
+    const runtime = virtualRuntime();
+    const admission = createAdmission({ tenants: { a: { requestsPerMinute: 1 } } }, runtime);
+    const ask = { model: 'm', tenant: 'a', cost: { requests: 1, tokens: 0, explicit: true }, maxWaitMs: Infinity };
+    callNow(admission, runtime, { tenant: 'a' });
+    runtime.advance(10);
+    for (const waiting of [admission.acquire(ask).subscribe(), admission.acquire(ask).subscribe()]) {
+      expect(runtime.pending).to.equal(1);
+      waiting.unsubscribe();
+    }
+    expect(runtime.pending).to.equal(0);
+  });
+
   it('takes nothing of the quota while it waits for a slot', () => {
     const runtime = virtualRuntime();
     const admission = createAdmission(
