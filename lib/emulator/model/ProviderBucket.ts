@@ -55,7 +55,9 @@ export class ProviderBucket {
 
   /** Takes `amount`, or what is left of it: what a refused request costs. */
   drain(amount: number, nowMs: number): void {
-    this.#taken += Math.min(amount, Math.max(0, this.level(nowMs)));
+    // Before the sum: reading the level of a full bucket forgets what was taken.
+    const level = this.level(nowMs);
+    this.#taken += Math.min(amount, Math.max(0, level));
   }
 
   giveBack(amount: number, nowMs: number): void {

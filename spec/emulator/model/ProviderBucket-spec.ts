@@ -104,6 +104,13 @@ describe('ProviderBucket', () => {
     expect(bucket.level(4_000)).to.equal(2);
   });
 
+  it('drains a bucket that has filled up meanwhile by one request only', () => {
+    const bucket = new ProviderBucket({ perMinute: 60, burst: 3, noiseShare: 0 }, 0);
+    bucket.take(2, 0);
+    bucket.drain(1, 60_000);
+    expect(bucket.level(60_000)).to.equal(2);
+  });
+
   it('drains what is there for a refused request, and no more', () => {
     const bucket = new ProviderBucket({ perMinute: 60, burst: 2, noiseShare: 0 }, 0);
     bucket.take(2, 0);
