@@ -213,9 +213,12 @@ type CheckedAimdOptions = { readonly [K in keyof AimdOptions]-?: number };
 
 function checked(options: AimdOptions): CheckedAimdOptions {
   const defaults = AIMD_DEFAULTS;
-  const { initial } = options;
-  const min = wholeNumber('min', options.min ?? Math.min(defaults.min, initial ?? Infinity, options.max ?? Infinity));
-  const max = wholeNumber('max', options.max ?? Math.max(defaults.max, initial ?? 0, min));
+  const given = (option: 'initial' | 'max'): number | undefined =>
+    options[option] === undefined ? undefined : wholeNumber(option, options[option]);
+  const initial = given('initial');
+  const most = given('max');
+  const min = wholeNumber('min', options.min ?? Math.min(defaults.min, initial ?? Infinity, most ?? Infinity));
+  const max = most ?? Math.max(defaults.max, initial ?? 0, min);
   if (max < min) throw invalidOption('max', `at least min (${min})`, max);
   return {
     initial: between('initial', initial ?? Math.min(max, Math.max(min, defaults.initial)), { min, max }),

@@ -61,11 +61,12 @@ export class RetryBudget implements RetryBudgetPort {
     this.#floorRetries = (minPerSecond * windowMs) / 1000;
     const sliceMs = windowMs / SLICES;
     if (sliceMs === this.#sliceMs) return;
-    if (this.#slices.length > 0) this.#current();
-    const { earned, spent, floor } = this.#sums();
+    // Lets go of what is too old under the old rules.
+    this.#current();
+    const sums = this.#sums();
     this.#sliceMs = sliceMs;
     this.#slices = [];
-    if (earned + spent + floor > 0) Object.assign(this.#current(), { earned, spent, floor });
+    Object.assign(this.#current(), sums);
   }
 
   /**

@@ -271,6 +271,57 @@ describe('Aimd', () => {
     });
   });
 
+  describe('with other rules', () => {
+    it('keeps its limit, as far as it lies between the new bounds', () => {
+      const bench = new Bench({ ...free, initial: 10 });
+      bench.aimd.reload({ ...free, initial: 30 });
+      expect(bench.limit).to.equal(10);
+      bench.aimd.reload({ min: 12, max: 20 });
+      expect(bench.limit).to.equal(12);
+      bench.aimd.reload({ min: 4, max: 8 });
+      expect(bench.limit).to.equal(8);
+      expect(() => bench.aimd.reload({ max: 0 })).to.throw(SluiceError);
+      expect(bench.limit).to.equal(8);
+    });
+
+    it('keeps what it has earned where the limit stays, and begins anew where it does not', () => {
+      const earned = (max: number): number => {
+        const bench = new Bench({ ...free, initial: 10 });
+        bench.round(SUCCESS, 100, 9);
+        const last = bench.start();
+        bench.start();
+        bench.aimd.reload({ ...free, max });
+        bench.end(last, SUCCESS);
+        return bench.limit;
+      };
+      expect([earned(20), earned(9)]).to.deep.equal([10, 9]);
+    });
+
+    it('is at rest where it began', () => {
+      const bench = new Bench({ ...free, initial: 10 });
+      expect(bench.aimd.atRest).to.equal(true);
+      bench.round(SUCCESS);
+      expect([bench.limit, bench.aimd.atRest]).to.deep.equal([11, false]);
+    });
+  });
+
+  it('measures from the first start, wherever the clock stands then', () => {
+    const bench = new Bench({ initial: 4, growEveryMs: 0, maxOverMeasured: 1.2 });
+    bench.clock.nowMs = 1_000_000;
+    for (let n = 0; n < 3; n++) bench.round(SUCCESS, 100);
+    expect(bench.limit).to.equal(6);
+    // Nothing has been carried yet: in no time at all.
+    const instant = new Bench({ initial: 4, growEveryMs: 0, maxOverMeasured: 1.2 });
+    instant.round(SUCCESS, 0);
+    expect(instant.limit).to.equal(5);
+  });
+
+  it('takes a first content that is exactly as slow as it may be for fast enough', () => {
+    const bench = new Bench({ ...free, initial: 10, maxFirstContentMs: 500 });
+    for (let n = 0; n < 20; n++) bench.end(bench.start(), SUCCESS, 500);
+    expect(bench.limit).to.equal(10);
+  });
+
   describe('checks its options', () => {
     it('starts at 16, between 4 and 64', () => {
       const bench = new Bench(free);
@@ -309,14 +360,22 @@ describe('Aimd', () => {
       { maxOverMeasured: NaN },
       { maxFirstContentMs: 0 },
       { maxFirstContentMs: NaN },
+      { decrease: [0.5] as unknown as number },
+      { maxOverMeasured: [2] as unknown as number },
     ];
     for (const options of wrong) {
       it(`refuses ${JSON.stringify(options)}`, () => {
         expect(() => new Bench(options))
-          .to.throw(SluiceError)
+          .to.throw(SluiceError, new RegExp(`^(${Object.keys(options).join('|')}) must be .{5,}, got `))
           .with.property('code', 'invalid_option');
       });
     }
+
+    it('says how the bounds must lie to each other', () => {
+      expect(() => new Bench({ max: 3, min: 4 })).to.throw('max must be at least min (4), got 3');
+      expect(new Bench({ max: 4, min: 4 }).limit).to.equal(4);
+      expect(new Bench({ maxOverMeasured: 1 }).limit).to.equal(16);
+    });
   });
 
   it('stays within its bounds, a whole number, and cuts at most once a round trip, for every history', () => {

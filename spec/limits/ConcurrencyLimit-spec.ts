@@ -265,6 +265,42 @@ describe('ConcurrencyLimit', () => {
     });
   });
 
+  it('lets others say how many may have slots, and says why one is refused', () => {
+    const bench = new Bench(1);
+    bench.slot();
+    bench.waiter('a');
+    bench.waiter('b');
+    bench.limit.allow(3);
+    expect(bench.grants()).to.deep.equal(['a', 'b']);
+    bench.limit.allow(0);
+    expect(bench.limit.snapshot()).to.deep.equal({ limit: 0, inFlight: 3, waiting: 0 });
+    expect(bench.limit.refusal('queue_full')).to.deep.equal({
+      kind: 'refused',
+      code: 'queue_full',
+      retryAfterMs: 1000,
+    });
+  });
+
+  it('says how long one waited, wherever the clock stands', () => {
+    const bench = new Bench(1);
+    bench.clock.nowMs = 500;
+    const slot = bench.slot();
+    bench.waiter('a');
+    bench.clock.nowMs = 530;
+    bench.limit.release(slot, SUCCESS);
+    expect(bench.limit.next()?.slot).to.deep.include({ waitedMs: 30, mark: { atMs: 530, cuts: 0, start: 0 } });
+  });
+
+  it('guesses from when it was first used, and not at all in the same instant', () => {
+    const bench = new Bench({ limit: 1 });
+    bench.clock.nowMs = 1_000_000;
+    bench.limit.release(bench.slot(), SUCCESS);
+    bench.slot();
+    expect(bench.limit.acquire({}, 'a')).to.include({ waitMs: undefined });
+    bench.clock.nowMs += 300;
+    expect(bench.limit.acquire({}, 'b')).to.include({ waitMs: 600 });
+  });
+
   describe('checks its options', () => {
     const wrong: (number | ConcurrencyLimitOptions)[] = [
       0,
@@ -283,8 +319,9 @@ describe('ConcurrencyLimit', () => {
     ];
     for (const options of wrong) {
       it(`refuses ${typeof options === 'number' ? options : JSON.stringify(options)}`, () => {
+        const named = typeof options === 'number' ? 'limit' : Object.keys(options).at(-1);
         expect(() => new Bench(options))
-          .to.throw(SluiceError)
+          .to.throw(SluiceError, new RegExp(`^${named} must be .{5,}, got `))
           .with.property('code', 'invalid_option');
       });
     }

@@ -41,6 +41,29 @@ describe('RetryBudget', () => {
     expect(allowed(budget)).to.equal(50);
   });
 
+  it('lets nothing grow younger where only the ratio changes', () => {
+    const { budget, clock } = budgetOf({ ratio: 0.5, minPerSecond: 0, windowMs: 1000 });
+    budget.deposit(100);
+    clock.nowMs = 900;
+    budget.reload({ ratio: 1, minPerSecond: 0, windowMs: 1000 });
+    expect(budget.withdraw(90)).to.be.true;
+    clock.nowMs = 1100;
+    expect(budget.withdraw(1)).to.be.false;
+  });
+
+  it('counts what was spent, and retries of the floor, over a change of the window', () => {
+    const { budget } = budgetOf({ ratio: 0.5, minPerSecond: 2, windowMs: 1000 });
+    expect(budget.withdraw(5)).to.be.true;
+    budget.reload({ ratio: 0.5, minPerSecond: 1, windowMs: 2000 });
+    expect(budget.withdraw(5)).to.be.true;
+    expect(budget.withdraw(5)).to.be.false;
+
+    budget.deposit(10);
+    expect(budget.withdraw(5)).to.be.true;
+    budget.reload({ ratio: 0.5, minPerSecond: 0, windowMs: 3000 });
+    expect(budget.withdraw(1)).to.be.false;
+  });
+
   it('forgets over a change of the window what was too old before it', () => {
     const { budget, clock } = budgetOf({ ratio: 0.5, minPerSecond: 0 });
     budget.deposit(100);
