@@ -3,7 +3,7 @@ import type { Answer } from '../core/answer.ts';
 import { currentScope } from '../core/currentScope.ts';
 import type { Restart } from '../core/restart.ts';
 import { adaptParams } from '../operators/adaptParams.ts';
-import { retryWithJitter } from '../operators/retryWithJitter.ts';
+import { retrying } from '../operators/retryWithJitter.ts';
 import { scoped } from '../operators/scoped.ts';
 import { withAssistantPrefix } from '../operators/withAssistantPrefix.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
@@ -28,19 +28,25 @@ export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, m
       settings.deployments.length,
       policy.maxAttempts,
     );
+  const { retry } = settings;
   return attempt(request).pipe(
-    retryWithJitter<T>({
-      ...settings.retry,
-      attempts: options.attempts ?? settings.retry.attempts,
+    retrying<T>({
+      attempts: options.attempts ?? retry.attempts,
       maxAttempts: policy.maxAttempts,
-      budget: engine.budgetOf(model),
+      maxHintMs: retry.maxHintMs,
+      backoff: retry,
       tokens: Math.max(1, cost.tokens),
       midStream: plan.stream ? (options.midStream ?? settings.midStream) : 'fail',
-      restarts: (options.restarts ?? false) as true,
-      canContinue: settings.canContinue && request !== undefined,
-      continueWith: (partial: Answer) => attempt(request && withAssistantPrefix(request, partial)),
+      budget: engine.budgetOf(model),
+      shouldRetry: undefined,
+      restarts: options.restarts ?? false,
+      continueWith:
+        settings.canContinue && request !== undefined
+          ? (partial: Answer) => attempt(withAssistantPrefix(request, partial))
+          : undefined,
       leastMs: () => engine.leastTimes.of(kindOfAttempt(plan, model)),
       model,
+      onEvent: undefined,
       runtime: engine.runtime,
     }),
   );

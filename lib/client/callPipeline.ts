@@ -4,21 +4,17 @@ import { currentScope } from '../core/currentScope.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { Restart } from '../core/restart.ts';
 import { degradeTo } from '../operators/degradeTo.ts';
-import { fallbackModel } from '../operators/fallbackModel.ts';
-import type { FallbackMap } from '../operators/FallbackChain.ts';
 import { inConversation } from '../operators/inConversation.ts';
-import { withAssistantPrefix } from '../operators/withAssistantPrefix.ts';
 import { withDeadline } from '../operators/withDeadline.ts';
 import { withSignal } from '../operators/withSignal.ts';
 import { scoped } from '../operators/scoped.ts';
-import { modelPolicy } from '../policy/modelPolicy.ts';
 import type { Policy } from '../policy/Policy.ts';
 import { spendCap } from '../policy/spendCap.ts';
 import { askModel } from './askModel.ts';
 import type { CallPlan } from './CallPlan.ts';
 import { cannedReply } from './cannedReply.ts';
-import { costOf } from './costOf.ts';
 import type { Engine } from './Engine.ts';
+import { fallbacksOf } from './fallbacksOf.ts';
 import { runCall } from './runCall.ts';
 
 /**
@@ -43,7 +39,7 @@ function affordable<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): Obser
   const { runtime } = engine;
   const { conversation, tenant, deadlineMs = policy.deadlineMs, signal } = plan.options;
   engine.checkSpend(tenant);
-  const answered$ = defer(() => askModel(engine, policy, plan, plan.model).pipe(fallbacks(engine, policy, plan)));
+  const answered$ = defer(() => askModel(engine, policy, plan, plan.model).pipe(fallbacksOf(engine, policy, plan)));
   const { maxWaitMs } = policy.conversations;
   return answered$.pipe(
     degraded(engine, plan),
@@ -53,33 +49,6 @@ function affordable<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): Obser
     withDeadline(deadlineMs, { totalMs: policy.totalMs, runtime }),
     withSignal(signal, { runtime }),
   );
-}
-
-function fallbacks<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): MonoTypeOperatorFunction<T | Restart> {
-  const { options, request } = plan;
-  const settings = modelPolicy(policy, plan.model);
-  const map: FallbackMap = options.fallback
-    ? { default: options.fallback }
-    : plan.policyFallbacks
-      ? { ...settings.fallbackOn, default: settings.fallback }
-      : {};
-  const models = [...new Set(Object.values(map).flat())];
-  if (models.length === 0) return identity;
-  return fallbackModel<T | Restart>(map, (model) => askModel(engine, policy, plan, model), {
-    maxAttempts: policy.maxAttempts,
-    promptTokens: costOf(engine, plan, request, plan.model).inputTokens,
-    maxPromptTokens: Object.fromEntries(
-      models
-        .map((model) => [model, modelPolicy(policy, model).maxPromptTokens] as const)
-        .filter(([, most]) => most < Infinity),
-    ),
-    midStream: plan.stream ? (options.midStream ?? settings.midStream) : 'fail',
-    restarts: (options.restarts ?? false) as false,
-    canContinue: models.filter((model) => modelPolicy(policy, model).canContinue),
-    continueWith: (partial, model) =>
-      askModel(engine, policy, { ...plan, request: request && withAssistantPrefix(request, partial) }, model),
-    runtime: engine.runtime,
-  });
 }
 
 function degraded<T>(engine: Engine, plan: CallPlan<T>): MonoTypeOperatorFunction<T | Restart> {

@@ -35,6 +35,8 @@ export interface CallScopeChanges {
   readonly priority?: string | undefined;
   /** Monotonic milliseconds. The earlier of this and the frame's own deadline holds. */
   readonly deadlineAtMs?: number | undefined;
+  /** How long that was from where the deadline was set, in milliseconds. */
+  readonly deadlineMs?: number | undefined;
   readonly budget?: RetryBudgetPort | undefined;
   readonly route?: Route | undefined;
   /** Added to the listeners that the frame already has. */
@@ -64,6 +66,7 @@ interface Frame {
   readonly conversation: string | undefined;
   readonly priority: string | undefined;
   readonly deadlineAtMs: number;
+  readonly deadlineMs: number;
   readonly budget: RetryBudgetPort | undefined;
   readonly route: Route | undefined;
   readonly listeners: Listeners<EventListener> | undefined;
@@ -101,6 +104,7 @@ export class CallScope {
       conversation: changes.conversation,
       priority: changes.priority,
       deadlineAtMs: changes.deadlineAtMs ?? Infinity,
+      deadlineMs: changes.deadlineMs ?? Infinity,
       budget: changes.budget,
       route: changes.route,
       listeners: changes.onEvent && { first: changes.onEvent, rest: undefined },
@@ -138,6 +142,10 @@ export class CallScope {
   get deadlineAtMs(): number {
     return this.#frame.deadlineAtMs;
   }
+  /** Milliseconds from where the deadline was set to it; `Infinity` where that is not known. */
+  get deadlineMs(): number {
+    return this.#frame.deadlineMs;
+  }
   get budget(): RetryBudgetPort | undefined {
     return this.#frame.budget;
   }
@@ -166,6 +174,8 @@ export class CallScope {
       conversation: changes.conversation ?? frame.conversation,
       priority: changes.priority ?? frame.priority,
       deadlineAtMs: Math.min(changes.deadlineAtMs ?? Infinity, frame.deadlineAtMs),
+      deadlineMs:
+        (changes.deadlineAtMs ?? Infinity) < frame.deadlineAtMs ? (changes.deadlineMs ?? Infinity) : frame.deadlineMs,
       budget: changes.budget ?? frame.budget,
       route: changes.route ?? frame.route,
       listeners: changes.onEvent ? { first: changes.onEvent, rest: frame.listeners } : frame.listeners,
@@ -269,9 +279,14 @@ export class CallScope {
 }
 
 function newCallId(random: () => number): string {
-  const half = (): string =>
-    Math.floor(random() * 0x1_0000_0000)
-      .toString(16)
-      .padStart(8, '0');
-  return half() + half();
+  return hex(random()) + hex(random());
+}
+
+const BYTES: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+/** Eight digits of a fraction. By the table: `toString(16)` takes ten times as long. */
+function hex(fraction: number): string {
+  const bits = Math.floor(fraction * 0x1_0000_0000);
+  const byte = (shift: number): string => BYTES[(bits >>> shift) & 0xff] as string;
+  return byte(24) + byte(16) + byte(8) + byte(0);
 }

@@ -163,8 +163,11 @@ export class AdmissionTarget {
   }
 
   costOf(cost: LayerCost): LayerCost {
-    const requests = Math.min(cost.requests, this.most('requests'));
-    const tokens = Math.min(cost.tokens, this.most('tokens'));
+    let { requests, tokens } = cost;
+    for (const layer of this.layers) {
+      requests = Math.min(requests, layer.requests?.perMinute ?? Infinity);
+      tokens = Math.min(tokens, layer.tokens?.perMinute ?? Infinity);
+    }
     return requests === cost.requests && tokens === cost.tokens ? cost : { requests, tokens };
   }
 

@@ -6,7 +6,7 @@ import type { Restart } from '../core/restart.ts';
 import { fallbackMap } from './FallbackChain.ts';
 import type { FallbackMap } from './FallbackChain.ts';
 import { fallbackSettings } from './FallbackModelOptions.ts';
-import type { FallbackModelOptions } from './FallbackModelOptions.ts';
+import type { FallbackModelOptions, FallbackSettings } from './FallbackModelOptions.ts';
 import { FallbackRun } from './FallbackRun.ts';
 
 /**
@@ -74,9 +74,15 @@ export function fallbackModel<T>(
   ask: (model: string) => Observable<T>,
   options: FallbackModelOptions<T> = {},
 ): OperatorFunction<T, T | Restart> {
-  const map = fallbackMap(models);
-  const settings = fallbackSettings(options);
+  return fallingBack(fallbackMap(models), ask, fallbackSettings(options));
+}
 
+/** {@link fallbackModel} with what has been checked before. */
+export function fallingBack<T>(
+  map: FallbackMap,
+  ask: (model: string) => Observable<T>,
+  settings: FallbackSettings<T>,
+): OperatorFunction<T, T | Restart> {
   return (source) =>
     defer(() => {
       const downward = currentScope();

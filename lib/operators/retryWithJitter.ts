@@ -5,7 +5,7 @@ import { currentScope } from '../core/currentScope.ts';
 import type { Restart } from '../core/restart.ts';
 import { RetryRun } from './RetryRun.ts';
 import { retrySettings } from './RetryWithJitterOptions.ts';
-import type { RetryWithJitterOptions } from './RetryWithJitterOptions.ts';
+import type { RetrySettings, RetryWithJitterOptions } from './RetryWithJitterOptions.ts';
 
 /**
  * Subscribes again after a failure that another attempt may mend, as long as nothing has been emitted.
@@ -57,9 +57,12 @@ export function retryWithJitter<T>(
   options?: RetryWithJitterOptions<T> & { readonly restarts?: false | undefined },
 ): MonoTypeOperatorFunction<T>;
 export function retryWithJitter<T>(options: RetryWithJitterOptions<T> = {}): OperatorFunction<T, T | Restart> {
-  const settings = retrySettings(options);
-  const { runtime, model } = settings;
+  return retrying(retrySettings(options));
+}
 
+/** {@link retryWithJitter} with what has been checked before. */
+export function retrying<T>(settings: RetrySettings<T>): OperatorFunction<T, T | Restart> {
+  const { runtime, model } = settings;
   return (source) =>
     defer(() => {
       const downward = currentScope();
