@@ -194,7 +194,15 @@ export class SharedAdmissionDesk {
     const credit = this.#places.take(ticket, target);
     this.#ceilings.touch(ticket.tenant);
     if (credit) credit.onCooldown = request.onCooldown;
-    const heard = credit ? { ...request, onCooldown: undefined } : request;
+    let handedOver = false;
+    const heard: AdmissionRequest = {
+      ...request,
+      onCooldown: credit ? undefined : request.onCooldown,
+      // What the breaker refuses, or nobody waits for any more, was granted to nobody.
+      onSettled: (settlement) => {
+        if (handedOver) request.onSettled?.(settlement);
+      },
+    };
     const local = new LocalAdmitted(grant, heard, this.clock.now() - askedAtMs, this);
     const admitted = new SharedAdmitted(local, credit?.grant, () => {
       this.#ceilings.touch(ticket.tenant);
@@ -211,6 +219,7 @@ export class SharedAdmissionDesk {
           admitted.release(DROPPED_UNSENT);
           return;
         }
+        handedOver = true;
         subscriber.next(admitted);
         subscriber.complete();
       },

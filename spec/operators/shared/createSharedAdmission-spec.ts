@@ -254,6 +254,30 @@ describe('createSharedAdmission', () => {
       nothingLeft();
     });
 
+    it('lets nothing be said of settling what nobody was granted, as it refused or the caller left meanwhile', () => {
+      start({ models, quota: { account: { requestsPerMinute: 6000, burstRequests: 50 } } }, { latencyMs: 5 });
+      const settled: unknown[] = [];
+      const ask = {
+        model: 'm',
+        cost: { requests: 1, tokens: 10, explicit: true },
+        onSettled: (each: unknown) => void settled.push(each),
+      };
+      const leaves = at(0).acquire(ask).subscribe();
+      runtime.advance(7);
+      expect(at(0).snapshot().inFlight, 'granted, but for the breaker').to.equal(1);
+      leaves.unsubscribe();
+      runtime.advance(100);
+      for (let i = 0; i < 2; i++) call(0, { outcome: failure('server_error', { status: 500 }) });
+      runtime.advance(100);
+      let code: unknown;
+      at(0)
+        .acquire(ask)
+        .subscribe({ error: (error: SluiceError) => (code = error.code) });
+      runtime.advance(100);
+      expect([code, settled]).to.deep.equal(['circuit_open', []]);
+      nothingLeft();
+    });
+
     it('lets one probe for all, and gives back what its quota had granted to those it refuses', () => {
       start({ models, quota: { account: { requestsPerMinute: 6000 } } });
       for (let i = 0; i < 2; i++) {
