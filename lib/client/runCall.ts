@@ -45,7 +45,13 @@ class CallRun<T, V> implements ScopedHooks<V> {
     const joins = below !== undefined && !calls.has(below.call);
     const started = joins
       ? below.with(changes)
-      : CallScope.start(runtime, { ...changes, id: plan.id, deadlineAtMs: below?.deadlineAtMs, demand: below?.demand });
+      : CallScope.start(runtime, {
+          ...changes,
+          id: plan.id,
+          deadlineAtMs: below?.deadlineAtMs,
+          deadlineMs: below?.deadlineMs,
+          demand: below?.demand,
+        });
     this.#engine = engine;
     this.#plan = plan;
     this.#subscriber = subscriber;

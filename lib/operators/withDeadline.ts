@@ -83,11 +83,11 @@ class DeadlineRun<T> implements ScopedHooks<T> {
   constructor(subscriber: Subscriber<T>, deadlineMs: number, totalMs: number, runtime: Runtime) {
     const outer = this.#downward ?? CallScope.start(runtime);
     const startedAtMs = runtime.clock.now();
-    const deadlineAtMs = startedAtMs + Math.min(deadlineMs, totalMs);
+    const wholeMs = Math.min(deadlineMs, totalMs);
     this.#subscriber = subscriber;
     this.#totalMs = totalMs;
     this.#runtime = runtime;
-    this.#scope = outer.with({ deadlineAtMs, sink: this.#progress });
+    this.#scope = outer.with({ deadlineAtMs: startedAtMs + wholeMs, deadlineMs: wholeMs, sink: this.#progress });
     this.#leftMs = this.#scope.deadlineAtMs - startedAtMs;
   }
 

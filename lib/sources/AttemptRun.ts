@@ -55,7 +55,7 @@ export class AttemptRun<T> {
       usage: () => estimateUsage(call.request, this.#reader?.partial()),
     };
     const { runtime } = settings;
-    const limits = stageLimits(settings, this.#log.scope.deadlineAtMs, runtime.clock.now());
+    const limits = stageLimits(settings, this.#log.scope, runtime.clock.now());
     this.#watch = new StageWatch(limits, call.stream, runtime, (cut) => this.#cut(cut));
     this.#held = new HeldChunks(settings.maxHeldChunks, settings.maxHeldBytes);
   }

@@ -41,7 +41,7 @@ export class CallRun<T> {
     this.#out = deliverIn(currentScope(), subscriber);
     this.#log = new AttemptLog(settings, model, (atMs) => this.#watch.dispatched(atMs));
     const { runtime } = settings;
-    const limits = stageLimits(settings, this.#log.scope.deadlineAtMs, runtime.clock.now());
+    const limits = stageLimits(settings, this.#log.scope, runtime.clock.now());
     this.#watch = new StageWatch(limits, false, runtime, (cut) => {
       if (cut.kind !== 'tail') this.#fail(cutError(cut, this.#log));
     });

@@ -3,17 +3,32 @@ import type { AttemptSettings } from './AttemptOptions.ts';
 import type { StageLimits } from './StageTimers.ts';
 
 /** The limits of an attempt that is sent now, with the defaults that depend on the deadline. */
-export function stageLimits(settings: AttemptSettings, deadlineAtMs: number, nowMs: number): StageLimits {
+export function stageLimits(
+  settings: AttemptSettings,
+  { deadlineAtMs, deadlineMs }: { readonly deadlineAtMs: number; readonly deadlineMs: number },
+  nowMs: number,
+): StageLimits {
   const { timeouts } = settings;
   const leftMs = deadlineAtMs - nowMs;
   return {
     headersMs: timeouts.headersMs,
-    // Half, so that a fallback still fits.
     firstContentMs:
-      timeouts.firstContentMs ?? Math.min(STAGE_TIMER_DEFAULTS.firstContentMs, Math.max(1, Math.floor(leftMs / 2))),
+      timeouts.firstContentMs ?? Math.min(STAGE_TIMER_DEFAULTS.firstContentMs, firstShare(leftMs, deadlineMs)),
     idleMs: timeouts.idleMs,
     tailMs: timeouts.tailMs,
     responseMs: timeouts.responseMs ?? (leftMs === Infinity ? STAGE_TIMER_DEFAULTS.responseMs : Infinity),
     deadlineAtMs,
   };
+}
+
+/** Of the whole deadline: with less left there is no time for two. */
+const LATE_SHARE = 0.45;
+
+/**
+ * Half of what is left, so that a fallback still fits. Who has spent the time in a queue gets all of it: half of that
+ * little would cut attempts that go well, and a breaker would take our queue for a provider that is down.
+ */
+function firstShare(leftMs: number, deadlineMs: number): number {
+  const late = deadlineMs < Infinity && leftMs < LATE_SHARE * deadlineMs;
+  return late ? leftMs : Math.max(1, Math.floor(leftMs / 2));
 }

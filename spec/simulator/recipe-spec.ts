@@ -5,7 +5,6 @@ import type { Load, Recipe, Scenario, StrategyResult, Upstream } from '../../lib
 const load: Load = { arrivals: { kind: 'bursts', size: 20, everyMs: 10_000 }, model: 'm' };
 const upstream: Upstream = { requestsPerMinute: 60, burstRequests: 10, firstTokenMs: 200, tokenMs: 5, tokens: 41 };
 const scenario: Scenario = { name: 'a spec', forMs: 10_000, load: [load], upstreams: { main: upstream } };
-const free: Partial<Scenario> = { upstreams: { main: { ...upstream, requestsPerMinute: undefined } } };
 const failing = (fault: object): Partial<Scenario> => ({
   upstreams: { main: { ...upstream, requestsPerMinute: undefined, burstRequests: undefined, ...fault } },
 });
@@ -110,7 +109,7 @@ describe('a recipe', () => {
   });
 
   it('has turns of a conversation wait for each other', () => {
-    const turns = { ...free, load: [{ ...load, conversations: { share: 1, count: 2 } }] };
+    const turns = { ...failing({}), load: [{ ...load, conversations: { share: 1, count: 2 } }] };
     const inOrder = (conversations: boolean): number => {
       const result = run({ conversations }, turns);
       return result.turnsInOrder / result.turns;

@@ -144,6 +144,15 @@ describe('simulate', () => {
     );
   });
 
+  it('does not take its own queue for a provider that is down', () => {
+    const slow = upstreams({ firstTokenMs: { median: 400, sigma: 0.3 } });
+    const many = loaded({ arrivals: { kind: 'poisson', perMinute: 900 } });
+    const policy = { deadlineMs: 4000, quota: { account: { ...quota, maxWaitMs: 3500 } } };
+    const { failed, answered } = one({ ...slow, ...many, policy });
+    expect(Object.keys(failed)).to.not.include('circuit_open');
+    expect(answered).to.be.above(560);
+  });
+
   it('says how much of the quota was used, and of which client', () => {
     const many = loaded({ arrivals: { kind: 'poisson', perMinute: 2000 } });
     const { quotaUsed } = one({ ...many, forMs: 30_000 });

@@ -514,6 +514,17 @@ describe('attemptStream', () => {
       expect(told.error).to.include({ code: 'timeout', limit: 6_000 });
     });
 
+    it('gives first content all that is left where a queue has taken most of the deadline', () => {
+      const left = (leftMs: number): SluiceError => {
+        const scope = CallScope.start(runtime, { deadlineAtMs: runtime.clock.now() + leftMs, deadlineMs: 8_000 });
+        const seen = runInScope(scope, () => record(stream()));
+        runtime.advance(leftMs);
+        return seen.error;
+      };
+      expect(left(3_600)).to.include({ code: 'timeout', limit: 1_800 });
+      expect(left(3_500)).to.include({ code: 'timeout_deadline', while: 'headers' });
+    });
+
     it('cuts at the deadline, as the deadline and not as the provider', () => {
       const timeouts = { firstContentMs: Infinity, headersMs: Infinity };
       const scope = CallScope.start(runtime, { deadlineAtMs: 100 });
