@@ -8,7 +8,8 @@ import type { AdmissionRefusal } from './admissionRefusals.ts';
 import { AdmissionLevels } from './AdmissionLevels.ts';
 import { checkedAdmissionRules } from './AdmissionOptions.ts';
 import type { AdmissionOptions, CheckedAdmissionRules } from './AdmissionOptions.ts';
-import type { AdmissionPool, AdmissionTicket } from './AdmissionPool.ts';
+import { AdmissionTicket } from './AdmissionPool.ts';
+import type { AdmissionPool } from './AdmissionPool.ts';
 import type { AdmissionAsk, AdmissionStep } from './AdmissionStep.ts';
 import { AdmissionTargets } from './AdmissionTargets.ts';
 import { AdmissionTenants, clampTo } from './AdmissionTenant.ts';
@@ -128,26 +129,7 @@ export class Admission {
     if (foreseenMs > bound.limitMs || bound.limitMs < 0) {
       return refusedBy(bound, pool.retryAfterMs(nowMs, foreseenMs));
     }
-    const ticket: AdmissionTicket = {
-      kind: 'ticket',
-      pool,
-      from: tenant,
-      tenant: tenant.name,
-      get weight() {
-        return tenant.rules.weight;
-      },
-      level,
-      cost: { requests: cost.requests, tokens: cost.tokens },
-      order: this.#order++,
-      enqueuedAtMs: nowMs,
-      // One that may not wait is granted in this very tick: what is due at its end would be refused before that.
-      expiresAtMs: nowMs + Math.max(1, bound.limitMs),
-      bound,
-      position: pool.waiting + 1,
-      foreseenMs,
-      passed: 0,
-      expiry: undefined,
-    };
+    const ticket = new AdmissionTicket(pool, tenant, level, cost, this.#order++, nowMs, bound, foreseenMs);
     if (bound.limitMs === 0 && !this.#hasRoomNow(nowMs, ticket)) {
       return refusedBy(bound, pool.retryAfterMs(nowMs, Math.max(1, foreseenMs)));
     }
@@ -276,7 +258,7 @@ export class Admission {
     if (ticket.pool.waiting > 0 || this.inFlight >= this.#rules.maxInFlight || this.levels.full(ticket.level))
       return false;
     if (this.#tenants.blockedMs(ticket.from, ticket.cost, nowMs) > 0) return false;
-    return ticket.pool.fit(nowMs, ticket, () => true).targets.length > 0;
+    return ticket.pool.fit(nowMs, ticket).targets.length > 0;
   }
 
   /** Makes room for one that is more urgent than another, which must go. */

@@ -8,13 +8,11 @@ import type { LayerCost, QuotaLayer } from './QuotaLayer.ts';
 import type { WaitBound } from './QuotaRoute.ts';
 import { SlidingSums } from './SlidingSums.ts';
 
-/** A place in the queue. */
-export interface AdmissionTicket {
-  readonly kind: 'ticket';
+/** A place in the queue. A class, as every call has one: its weight is looked up without a function of its own. */
+export class AdmissionTicket {
+  readonly kind = 'ticket';
   readonly pool: AdmissionPool;
   readonly from: AdmissionTenant;
-  readonly tenant: string;
-  readonly weight: number;
   /** Index of its priority, 0 the most urgent. */
   level: number;
   readonly cost: LayerCost;
@@ -27,8 +25,40 @@ export interface AdmissionTicket {
   readonly position: number;
   readonly foreseenMs: number;
   /** Tokens that went to later ones while it was too large for what there was. */
-  passed: number;
+  passed = 0;
   expiry: HeapNode<AdmissionTicket> | undefined;
+
+  constructor(
+    pool: AdmissionPool,
+    from: AdmissionTenant,
+    level: number,
+    cost: LayerCost,
+    order: number,
+    nowMs: number,
+    bound: WaitBound,
+    foreseenMs: number,
+  ) {
+    this.pool = pool;
+    this.from = from;
+    this.level = level;
+    this.cost = { requests: cost.requests, tokens: cost.tokens };
+    this.order = order;
+    this.enqueuedAtMs = nowMs;
+    // One that may not wait is granted in this very tick: what is due at its end would be refused before that.
+    this.expiresAtMs = nowMs + Math.max(1, bound.limitMs);
+    this.bound = bound;
+    this.position = pool.waiting + 1;
+    this.foreseenMs = foreseenMs;
+    this.expiry = undefined;
+  }
+
+  get tenant(): string {
+    return this.from.name;
+  }
+
+  get weight(): number {
+    return this.from.rules.weight;
+  }
 }
 
 /** Where a waiter could go. */
@@ -135,9 +165,9 @@ export class AdmissionPool {
   }
 
   take(ticket: AdmissionTicket, nowMs: number, ceilings: (level: number) => boolean): void {
-    this.#queues.forEach((_, level) => {
-      if (level > ticket.level && this.#aged(level, nowMs) && !ceilings(level)) this.#raise(level);
-    });
+    for (let level = ticket.level + 1; level < this.#queues.length; level++) {
+      if (this.#aged(level, nowMs) && !ceilings(level)) this.#raise(level);
+    }
     this.#overtaken[ticket.level] = 0;
     this.queueOf(ticket).take(ticket);
     this.#left(ticket);
@@ -157,7 +187,10 @@ export class AdmissionPool {
 
   /** Priorities in the order in which they have their turn now. */
   levels(nowMs: number): number[] {
-    const order = this.#queues.map((_, level) => level).filter((level) => (this.#queues[level]?.size ?? 0) > 0);
+    const order: number[] = [];
+    for (let level = 0; level < this.#queues.length; level++)
+      if ((this.#queues[level]?.size ?? 0) > 0) order.push(level);
+    if (order.length < 2) return order;
     const turn = (level: number): number =>
       this.#aged(level, nowMs) && (this.#overtaken[level] ?? 0) >= AGED_TURN - 1 ? (this.#overtaken[level] ?? 0) : 0;
     return order.sort((a, b) => turn(b) - turn(a) || a - b);
@@ -181,8 +214,8 @@ export class AdmissionPool {
     return leastMs;
   }
 
-  /** `mayTake`: whether nobody who waits for that layer is entitled to the tokens. */
-  fit(nowMs: number, { cost, tenant }: AdmissionTicket, mayTake: (layer: QuotaLayer, tokens: number) => boolean): Fit {
+  /** `mayTake`: whether nobody who waits for that layer is entitled to the tokens. Without it nobody is. */
+  fit(nowMs: number, { cost, tenant }: AdmissionTicket, mayTake?: (layer: QuotaLayer, tokens: number) => boolean): Fit {
     const targets: AdmissionTarget[] = [];
     let waitMs = Infinity;
     let soonest: AdmissionTarget | undefined;
@@ -193,7 +226,7 @@ export class AdmissionPool {
       const thereMs = Math.max(unavailableMs, closed ? Infinity : target.waitMs(nowMs, costThere));
       if (thereMs > 0) {
         if (thereMs < waitMs) [waitMs, soonest] = [thereMs, target];
-      } else if (target.layers.every((layer) => mayTake(layer, costThere.tokens))) targets.push(target);
+      } else if (!mayTake || target.layers.every((layer) => mayTake(layer, costThere.tokens))) targets.push(target);
     }
     return { targets, waitMs, soonest };
   }

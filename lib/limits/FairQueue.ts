@@ -288,5 +288,6 @@ function before<T extends FairWaiter>(a: Flow<T>, b: Flow<T>): boolean {
 }
 
 function heads<T extends FairWaiter>(flows: Flow<T>[]): T[] {
-  return flows.sort((a, b) => (before(a, b) ? -1 : 1)).map(({ line }) => line.peek() as T);
+  if (flows.length > 1) flows.sort((a, b) => (before(a, b) ? -1 : 1));
+  return flows.map(({ line }) => line.peek() as T);
 }

@@ -147,6 +147,8 @@ export class QuotaReservation {
   }
 
   #eachLayer(work: (layer: QuotaRoute['layers'][number], charge: LayerCharge) => void): void {
-    this.#route.layers.forEach((layer, i) => work(layer, this.#charges[i] as LayerCharge));
+    const { layers } = this.#route;
+    for (let i = 0; i < layers.length; i++)
+      work(layers[i] as QuotaRoute['layers'][number], this.#charges[i] as LayerCharge);
   }
 }

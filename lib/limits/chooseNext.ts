@@ -103,10 +103,11 @@ function inOrder(
     const [first] = candidates;
     if (first) views.push({ candidates, rank, from: first.from });
   }
-  views.sort((a, b) => {
-    const [first, second] = [a.candidates[0] as AdmissionTicket, b.candidates[0] as AdmissionTicket];
-    return a.rank - b.rank || a.from.tag - b.from.tag || first.order - second.order;
-  });
+  if (views.length > 1)
+    views.sort((a, b) => {
+      const [first, second] = [a.candidates[0] as AdmissionTicket, b.candidates[0] as AdmissionTicket];
+      return a.rank - b.rank || a.from.tag - b.from.tag || first.order - second.order;
+    });
   return views.map(({ candidates }) => candidates);
 }
 
@@ -124,19 +125,28 @@ class Search {
   }
 
   try(ticket: AdmissionTicket, front: boolean): Choice | undefined {
-    const { targets, waitMs, soonest } = ticket.pool.fit(this.#nowMs, ticket, (layer, tokens) => {
-      const holder = this.#holders.get(layer);
-      if (holder === undefined) return true;
-      return holder.passed + tokens <= this.#passShare * holder.cost.tokens && mayPass(ticket, holder);
-    });
+    const held = this.#holders.size > 0;
+    const mayTake = (layer: QuotaLayer, tokens: number): boolean => this.#mayTake(ticket, layer, tokens);
+    const { targets, waitMs, soonest } = ticket.pool.fit(this.#nowMs, ticket, held ? mayTake : undefined);
     if (targets.length > 0) {
-      const loads = new Map(targets.map((target) => [target, target.load(this.#nowMs)]));
-      const best = [...targets].sort((a, b) => probing(b) - probing(a) || (loads.get(a) ?? 0) - (loads.get(b) ?? 0));
-      return { kind: 'go', ticket, targets: best, passes: (target) => this.#holdersOf(target) };
+      const passes = held ? (target: AdmissionTarget) => this.#holdersOf(target) : passesNobody;
+      return { kind: 'go', ticket, targets: this.#bestFirst(targets), passes };
     }
     this.untilMs = Math.min(this.untilMs, this.#nowMs + waitMs);
     if (front && soonest) this.#hold(ticket, soonest);
     return undefined;
+  }
+
+  #mayTake(ticket: AdmissionTicket, layer: QuotaLayer, tokens: number): boolean {
+    const holder = this.#holders.get(layer);
+    if (holder === undefined) return true;
+    return holder.passed + tokens <= this.#passShare * holder.cost.tokens && mayPass(ticket, holder);
+  }
+
+  #bestFirst(targets: readonly AdmissionTarget[]): readonly AdmissionTarget[] {
+    if (targets.length === 1) return targets;
+    const loads = new Map(targets.map((target) => [target, target.load(this.#nowMs)]));
+    return [...targets].sort((a, b) => probing(b) - probing(a) || (loads.get(a) ?? 0) - (loads.get(b) ?? 0));
   }
 
   #hold(ticket: AdmissionTicket, target: AdmissionTarget): void {
@@ -158,6 +168,8 @@ class Search {
     return [...passed];
   }
 }
+
+const passesNobody = (): readonly AdmissionTicket[] => [];
 
 /** Smaller ones fit sooner: without this a tenant would get more for sending small requests. */
 function mayPass(ticket: AdmissionTicket, holder: AdmissionTicket): boolean {
