@@ -43,6 +43,8 @@ export class Ceiling {
   }
 
   close(): void {
+    // Slots keep what is taken until they are told that it is not: nobody would tell them any more.
+    this.#slots?.use(0, 0);
     this.#slots?.close();
     this.#slots = undefined;
   }
