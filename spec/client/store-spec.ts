@@ -83,6 +83,24 @@ describe('createSluice with a store', () => {
     expect(events.filter(({ type }) => type === 'breaker.changed')).to.have.length(1);
   });
 
+  it('waits in one process for what a provider asked another one to wait for, with that model only', () => {
+    const reply = { error: 'rate_limited', fields: { status: 429, retryAfterMs: 3000 } } as const;
+    const quota = { account: { requestsPerMinute: 6000, burstRequests: 100 } };
+    start({ quota, models: { default: { retry: { attempts: 1 } } } }, (_, index) => (index === 0 ? reply : {}));
+    const first = ask(0);
+    runtime.advance(100);
+    expect(first.error).to.include({ code: 'rate_limited' });
+    const [held, other] = [ask(1), ask(1, {}, 'b')];
+    runtime.advance(2800);
+    expect(provider.models()).to.deep.equal(['a', 'b']);
+    expect(other.done).to.equal(true);
+    expect(at(1).snapshot().admission.models['a']?.deployments[0]?.cooldownMs).to.be.within(50, 700);
+    runtime.advance(1500);
+    expect(held.values).to.deep.equal(['a']);
+    expect(provider.seen[2]?.atMs).to.be.at.least(3000);
+    expect(store.held).to.deep.equal({ grants: 0, places: 0 });
+  });
+
   it('holds a daily cap over all processes, from the first call of each', () => {
     const price = { inputPerMTok: 100_000, outputPerMTok: 200_000 };
     start({ models: { a: { price } }, spend: { perTenantPerDay: { default: 3 } } });

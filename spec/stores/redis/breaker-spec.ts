@@ -1,61 +1,36 @@
 import { expect } from 'chai';
-import { createClient } from 'redis';
-import type { RedisClientType } from 'redis';
-import { Redis } from 'ioredis';
 import { lastValueFrom, of, throwError } from 'rxjs';
 import { SluiceError } from '../../../lib/core/errors.ts';
 import { systemRuntime } from '../../../lib/core/runtime.ts';
 import { circuitBreak } from '../../../lib/operators/circuitBreak.ts';
 import type { RedisClient } from '../../../lib/stores/redis/RedisClient.ts';
-import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
 import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
 import { breakerPortContract } from '../../contract/breakerPort.ts';
-import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
-import type { RedisServer } from '../../helpers/redisServer.ts';
+import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { useRedis } from '../../helpers/useRedis.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describeWithRedis('redisStore, its breakers', () => {
-  let server: RedisServer;
-  let client: RedisClientType;
-  let other: Redis;
+  const redis = useRedis();
   let made = 0;
-  const stores: RedisStore[] = [];
 
-  before(async () => {
-    server = await startRedisServer();
-    client = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
-    await client.connect();
-    other = new Redis(server.port, '127.0.0.1');
-  });
-
-  afterEach(() => {
-    for (const store of stores.splice(0)) store.close();
-  });
-
-  after(async () => {
-    client.destroy();
-    other.disconnect();
-    await server.close();
-  });
-
-  const open = (by: RedisClient): RedisStore => {
-    const store = redisStore(by, { commandTimeoutMs: 5000, leaseMs: 900 });
-    stores.push(store);
-    return store;
-  };
+  const open = (by: RedisClient = redis.client): RedisStore =>
+    redis.store({ commandTimeoutMs: 5000, leaseMs: 900 }, by);
 
   describe('as a breaker', () => {
     breakerPortContract(() => ({
       openMs: 400,
-      make: (options) => open(client).breaker(`b${made++}`, options),
+      make: (options) => open().breaker(`b${made++}`, options),
       nowMs: () => systemRuntime.clock.now(),
       pass: pause,
     }));
   });
 
   it('is one breaker for all that name it, and stops the attempts of each', async () => {
-    const breakers = [client, other].map((by: RedisClient) => open(by).breaker('shared', { consecutiveFailures: 3 }));
+    const breakers = [redis.client, redis.other].map((by: RedisClient) =>
+      open(by).breaker('shared', { consecutiveFailures: 3 }),
+    );
     const failing = throwError(() => new SluiceError('server_error', 'failed'));
     const codes: string[] = [];
     for (let i = 0; i < 8; i++) {
@@ -67,35 +42,35 @@ describeWithRedis('redisStore, its breakers', () => {
 
     expect(codes.slice(0, 3)).to.deep.equal(['server_error', 'server_error', 'server_error']);
     expect(codes.slice(3)).to.deep.equal(Array(5).fill('circuit_open'));
-    expect(await lastValueFrom(of(1).pipe(circuitBreak(open(client).breaker('another'))))).to.equal(1);
+    expect(await lastValueFrom(of(1).pipe(circuitBreak(open().breaker('another'))))).to.equal(1);
   });
 
   it('keeps its keys under one hash tag, and lets every one expire', async () => {
-    const breaker = open(client).breaker('keys', { consecutiveFailures: 1, openMs: 1 });
+    const breaker = open().breaker('keys', { consecutiveFailures: 1, openMs: 1 });
     await lastValueFrom(throwError(() => new SluiceError('server_error', 'x')).pipe(circuitBreak(breaker))).catch(
       () => undefined,
     );
     await pause(50);
     breaker.acquire({}).subscribe();
     await pause(50);
-    const keys = await client.keys('sluice:{keys}:*');
+    const keys = await redis.client.keys('sluice:{keys}:*');
 
     expect(keys.sort()).to.deep.equal(['sluice:{keys}:breaker:probes', 'sluice:{keys}:breaker:state']);
-    for (const key of keys) expect(await client.pTTL(key), key).to.be.above(0);
+    for (const key of keys) expect(await redis.client.pTTL(key), key).to.be.above(0);
   });
 
   it('survives SCRIPT FLUSH and FLUSHALL', async () => {
-    const breaker = open(client).breaker('flushed', { consecutiveFailures: 2 });
+    const breaker = open().breaker('flushed', { consecutiveFailures: 2 });
     const fail = (): Promise<string> =>
       lastValueFrom(throwError(() => new SluiceError('server_error', 'x')).pipe(circuitBreak(breaker))).then(
         () => 'answered',
         (error: unknown) => (error as SluiceError).code,
       );
     await fail();
-    await client.scriptFlush();
+    await redis.client.scriptFlush();
     await fail();
     await pause(50);
-    await client.flushAll();
+    await redis.client.flushAll();
 
     expect(await fail()).to.equal('circuit_open');
   });

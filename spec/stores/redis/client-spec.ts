@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { createClient } from 'redis';
-import type { RedisClientType } from 'redis';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createSluice } from '../../../lib/client/createSluice.ts';
 import type { CallOptions } from '../../../lib/client/CallOptions.ts';
@@ -10,40 +8,24 @@ import type { SluiceEvent } from '../../../lib/core/events.ts';
 import { systemRuntime } from '../../../lib/core/runtime.ts';
 import { text } from '../../../lib/operators/text.ts';
 import type { PolicyInput } from '../../../lib/policy/PolicyInput.ts';
-import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
-import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
 import { fakeProvider } from '../../helpers/fakeProvider.ts';
 import type { FakeProvider, Reply } from '../../helpers/fakeProvider.ts';
 import { ProviderBucket } from '../../helpers/ProviderBucket.ts';
-import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
-import type { RedisServer } from '../../helpers/redisServer.ts';
+import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { useRedis } from '../../helpers/useRedis.ts';
 
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 const pass = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
 
 describeWithRedis('createSluice with a redisStore', function () {
   this.timeout(30_000);
-  let server: RedisServer;
-  let client: RedisClientType;
   let provider: FakeProvider;
-  let stores: RedisStore[];
   let sluices: Sluice[];
   let events: SluiceEvent[];
   let made = 0;
 
-  before(async () => {
-    server = await startRedisServer();
-    client = createClient({ socket: { port: server.port, host: '127.0.0.1' }, disableOfflineQueue: true });
-    await client.connect();
-  });
-  after(async () => {
-    client.destroy();
-    await server.close();
-  });
-  afterEach(async () => {
-    await Promise.all(sluices.map((sluice) => sluice.close({ drainMs: 0 })));
-    for (const store of stores) store.close();
-  });
+  afterEach(() => Promise.all(sluices.map((sluice) => sluice.close({ drainMs: 0 }))));
+  const redis = useRedis();
 
   function start(
     policy: PolicyInput,
@@ -53,8 +35,10 @@ describeWithRedis('createSluice with a redisStore', function () {
     const prefix = `client-${made++}`;
     provider = fakeProvider(systemRuntime, replyTo);
     events = [];
-    stores = [0, 1].map(() => redisStore(client, { prefix, commandTimeoutMs: 1000, probeMs: 50 }));
-    sluices = stores.map((store) => createSluice(provider.source, policy, { store }));
+    sluices = [0, 1].map(() => {
+      const store = redis.store({ prefix, commandTimeoutMs: 1000, probeMs: 50 });
+      return createSluice(provider.source, policy, { store });
+    });
     for (const sluice of sluices) sluice.events$.subscribe((event) => events.push(event));
   }
   const ask = async (process: number, options: CallOptions = {}, model = 'a'): Promise<string> => {
@@ -97,6 +81,23 @@ describeWithRedis('createSluice with a redisStore', function () {
     expect(new Set(await Promise.all(flood))).to.deep.equal(new Set(['a']));
     await pass(0);
     expect(order).to.deep.equal(['quiet', 'flood']);
+  });
+
+  it('waits in one process for what a provider asked another one to wait for, with that model only', async () => {
+    const retryAfterMs = 1500;
+    const quota = { account: { requestsPerMinute: 6000, burstRequests: 100 } };
+    start({ quota, models: { default: { retry: { attempts: 1 } } } }, (_, index) =>
+      index === 0 ? { error: 'rate_limited', fields: { status: 429, retryAfterMs } } : {},
+    );
+    expect(await ask(0)).to.equal('rate_limited');
+    const toldMs = systemRuntime.clock.now();
+    // Until the store has been told.
+    await pass(100);
+    expect(await Promise.all([ask(1), ask(0), ask(1, {}, 'b')])).to.deep.equal(['a', 'a', 'b']);
+    const [, ...seen] = provider.seen;
+    const [b, ...held] = seen.sort((one, two) => one.atMs - two.atMs);
+    expect(b?.model).to.equal('b');
+    for (const { atMs } of held) expect(atMs - toldMs).to.be.within(retryAfterMs - 50, 20_000);
   });
 
   it('opens the breaker for all, and lets one probe', async () => {
@@ -151,13 +152,13 @@ describeWithRedis('createSluice with a redisStore', function () {
   it('goes on by its share while the store is lost, tells so, and comes back', async () => {
     start({ quota: { account: { requestsPerMinute: 1200, burstRequests: 5 } }, maxInFlight: 10 });
     expect(new Set(await asks(6))).to.deep.equal(new Set(['a']));
-    await server.stop();
+    await redis.server.stop();
     await asks(2);
     const lost = await asks(4);
     expect(lost).to.include('a');
     expect(events.some((event) => event.type === 'store.changed' && event.to === 'lost')).to.equal(true);
-    await server.start();
-    for (let i = 0; i < 100 && !client.isReady; i++) await pass(50);
+    await redis.server.start();
+    for (let i = 0; i < 100 && !redis.client.isReady; i++) await pass(50);
     for (
       let i = 0;
       i < 100 && !events.some((event) => event.type === 'store.changed' && event.to === 'returned');
@@ -173,10 +174,10 @@ describeWithRedis('createSluice with a redisStore', function () {
   it('refuses while the store is lost where the policy says so', async () => {
     start({ quota: { account: { requestsPerMinute: 6000 } }, store: { onLoss: 'refuse' } });
     expect(await ask(0)).to.equal('a');
-    await server.stop();
+    await redis.server.stop();
     await ask(0);
     expect(await ask(0)).to.equal('limiter_unavailable');
-    await server.start();
-    for (let i = 0; i < 100 && !client.isReady; i++) await pass(50);
+    await redis.server.start();
+    for (let i = 0; i < 100 && !redis.client.isReady; i++) await pass(50);
   });
 });

@@ -1,7 +1,4 @@
 import { expect } from 'chai';
-import { createClient } from 'redis';
-import type { RedisClientType } from 'redis';
-import { Redis } from 'ioredis';
 import type { SluiceError } from '../../../lib/core/errors.ts';
 import { SUCCESS } from '../../../lib/core/outcome.ts';
 import type { ConcurrencyPort, Permit } from '../../../lib/core/ports.ts';
@@ -11,8 +8,8 @@ import type { RedisClient } from '../../../lib/stores/redis/RedisClient.ts';
 import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
 import type { RedisStore, RedisStoreOptions } from '../../../lib/stores/redis/redisStore.ts';
 import { concurrencyPortContract } from '../../contract/concurrencyPort.ts';
-import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
-import type { RedisServer } from '../../helpers/redisServer.ts';
+import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { useRedis } from '../../helpers/useRedis.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const acquire = (limit: ConcurrencyPort, request = {}): Promise<Permit> =>
@@ -58,38 +55,15 @@ describe('redisStore, its concurrency limits without a server', () => {
 });
 
 describeWithRedis('redisStore, its concurrency limits', () => {
-  let server: RedisServer;
-  let client: RedisClientType;
-  let other: Redis;
+  const redis = useRedis();
   let made = 0;
-  const stores: RedisStore[] = [];
 
-  before(async () => {
-    server = await startRedisServer();
-    client = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
-    await client.connect();
-    other = new Redis(server.port, '127.0.0.1');
-  });
-
-  afterEach(() => {
-    for (const store of stores.splice(0)) store.close();
-  });
-
-  after(async () => {
-    client.destroy();
-    other.disconnect();
-    await server.close();
-  });
-
-  const open = (by: RedisClient, options: RedisStoreOptions = {}): RedisStore => {
-    const store = redisStore(by, { commandTimeoutMs: 5000, ...options });
-    stores.push(store);
-    return store;
-  };
+  const open = (by: RedisClient, options: RedisStoreOptions = {}): RedisStore =>
+    redis.store({ commandTimeoutMs: 5000, ...options }, by);
 
   for (const [name, by] of [
-    ['redis', () => client],
-    ['ioredis', () => other],
+    ['redis', () => redis.client],
+    ['ioredis', () => redis.other],
   ] as const) {
     describe(`with a client of ${name}`, () => {
       concurrencyPortContract(() => ({
@@ -102,7 +76,7 @@ describeWithRedis('redisStore, its concurrency limits', () => {
 
   const together = (limit: number, options: RedisStoreOptions = {}): SharedConcurrencyPort[] => {
     const name = `c${made++}`;
-    return [client, other].map((by: RedisClient) => open(by, options).concurrency(name, { limit }));
+    return [redis.client, redis.other].map((by: RedisClient) => open(by, options).concurrency(name, { limit }));
   };
 
   it('is one limit for all that name it, and each gets its turn', async () => {
@@ -126,23 +100,23 @@ describeWithRedis('redisStore, its concurrency limits', () => {
 
   it('leaves nothing taken behind, and lets every key expire', async () => {
     const name = `c${made++}`;
-    const limit = open(client, { sliceMs: 20 }).concurrency(name, { limit: 2 });
+    const limit = open(redis.client, { sliceMs: 20 }).concurrency(name, { limit: 2 });
     const permits = await Promise.all([acquire(limit), acquire(limit)]);
-    const keys = await client.keys(`sluice:{${name}}:*`);
+    const keys = await redis.client.keys(`sluice:{${name}}:*`);
     expect(keys).to.have.length(4);
-    for (const key of keys) expect(await client.pTTL(key), key).to.be.above(0);
+    for (const key of keys) expect(await redis.client.pTTL(key), key).to.be.above(0);
     for (const permit of permits) permit.release(SUCCESS);
     await pause(200);
 
-    expect(await client.hGetAll(`sluice:{${name}}:slots:holders`)).to.be.empty;
+    expect(await redis.client.hGetAll(`sluice:{${name}}:slots:holders`)).to.be.empty;
   });
 
   it('goes on from what is in flight after FLUSHALL', async () => {
     const [one, two] = together(2, { leaseMs: 3000 });
     await Promise.all([acquire(one!), acquire(one!)]);
-    await client.flushAll();
+    await redis.client.flushAll();
     // Until it has renewed what it holds, the store knows nothing of it.
-    for (let i = 0; i < 200 && (await client.keys('sluice:*:slots:holders')).length === 0; i++) await pause(20);
+    for (let i = 0; i < 200 && (await redis.client.keys('sluice:*:slots:holders')).length === 0; i++) await pause(20);
     const waiting = codeOf(acquire(two!, { maxWaitMs: 600 }));
 
     expect(await waiting).to.equal('queue_timeout');

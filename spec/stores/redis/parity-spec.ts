@@ -1,12 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createClient } from 'redis';
-import type { RedisClientType } from 'redis';
 import type { BucketRule, QuotaCall, QuotaOp, SharedQuotaRules } from '../../../lib/stores/redis/QuotaCall.ts';
 import { SharedQuota } from '../../../lib/stores/redis/SharedQuota.ts';
-import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
-import type { RedisServer } from '../../helpers/redisServer.ts';
+import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { useRedis } from '../../helpers/useRedis.ts';
 
 /** A multiple of a hundred: `SEQUENCES=10000 npx mocha spec/stores/redis/parity-spec.ts` for the full number. */
 const SEQUENCES = Number(process.env['SEQUENCES'] ?? 300);
@@ -151,21 +149,12 @@ class Caller {
 }
 
 describeWithRedis('quota.lua', () => {
-  let server: RedisServer;
-  let client: RedisClientType;
+  const redis = useRedis();
   let sha: string;
 
   before(async () => {
     expect(timed).to.not.equal(source);
-    server = await startRedisServer();
-    client = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
-    await client.connect();
-    sha = await client.scriptLoad(timed);
-  });
-
-  after(async () => {
-    client.destroy();
-    await server.close();
+    sha = await redis.client.scriptLoad(timed);
   });
 
   it(`decides as the machine in TypeScript does, in ${SEQUENCES} random sequences`, async function () {
@@ -194,7 +183,7 @@ describeWithRedis('quota.lua', () => {
         }
         calls.push({ args: [JSON.stringify(rules), JSON.stringify(call), String(nowUs)], expected });
       }
-      const replies = await Promise.all(calls.map(({ args }) => client.evalSha(sha, { keys, arguments: args })));
+      const replies = await Promise.all(calls.map(({ args }) => redis.client.evalSha(sha, { keys, arguments: args })));
       replies.forEach((reply, i) =>
         expect(reply, JSON.stringify(steps.slice(0, i + 1))).to.deep.equal(calls[i]?.expected),
       );
@@ -233,14 +222,17 @@ describeWithRedis('quota.lua', () => {
         alone: [],
         ops: [['more', 0, 1, 0]],
       };
-      await client.evalSha(sha, { keys, arguments: [JSON.stringify(rules), JSON.stringify(call), String(nowUs)] });
+      await redis.client.evalSha(sha, {
+        keys,
+        arguments: [JSON.stringify(rules), JSON.stringify(call), String(nowUs)],
+      });
     };
     for (let i = 0; i < 100; i++) await use(`early ${i}`);
-    expect((await client.hKeys(keys[0]!)).filter((key) => key.startsWith('r:early'))).to.have.length(100);
+    expect((await redis.client.hKeys(keys[0]!)).filter((key) => key.startsWith('r:early'))).to.have.length(100);
 
     nowUs += 20 * 60_000_000;
     for (let i = 0; i < 200; i++) await use(`late ${i}`);
-    const kept = await client.hKeys(keys[0]!);
+    const kept = await redis.client.hKeys(keys[0]!);
     expect(kept.filter((key) => key.startsWith('r:late'))).to.have.length(200);
     expect(kept.filter((key) => key.startsWith('r:early'))).to.have.length.below(60);
     expect(kept).to.include('r:account');

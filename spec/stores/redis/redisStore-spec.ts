@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { createClient } from 'redis';
-import type { RedisClientType } from 'redis';
 import { Redis } from 'ioredis';
 import type { SluiceError } from '../../../lib/core/errors.ts';
 import { SUCCESS } from '../../../lib/core/outcome.ts';
@@ -8,8 +7,8 @@ import type { Grant, QuotaPort, QuotaRequest } from '../../../lib/core/ports.ts'
 import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
 import type { RedisClient } from '../../../lib/stores/redis/RedisClient.ts';
 import type { RedisStore, RedisStoreOptions } from '../../../lib/stores/redis/redisStore.ts';
-import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
-import type { RedisServer } from '../../helpers/redisServer.ts';
+import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { useRedis } from '../../helpers/useRedis.ts';
 
 const PATIENT = { commandTimeoutMs: 5000 };
 
@@ -109,48 +108,29 @@ describe('redisStore, without a server', () => {
 });
 
 describeWithRedis('redisStore', () => {
-  let server: RedisServer;
-  let client: RedisClientType;
-  const stores: RedisStore[] = [];
+  const redis = useRedis();
 
-  before(async () => {
-    server = await startRedisServer();
-    client = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
-    await client.connect();
-  });
+  beforeEach(() => redis.client.flushAll());
 
-  beforeEach(() => client.flushAll());
-  afterEach(() => {
-    for (const store of stores.splice(0)) store.close();
-  });
-
-  after(async () => {
-    client.destroy();
-    await server.close();
-  });
-
-  const open = (options: RedisStoreOptions = {}, by: RedisClient = client): RedisStore => {
-    const store = redisStore(by, { ...PATIENT, ...options });
-    stores.push(store);
-    return store;
-  };
+  const open = (options: RedisStoreOptions = {}, by: RedisClient = redis.client): RedisStore =>
+    redis.store({ ...PATIENT, ...options }, by);
 
   it('sends a script whole only where the server does not know it, and counts each call once', async () => {
     const quota = open().quota('q', { requestsPerMinute: 6, burstRequests: 10 });
     await acquire(quota);
-    await client.scriptFlush();
+    await redis.client.scriptFlush();
     await acquire(quota);
     await acquire(quota);
 
     expect(quota.snapshot().layers[0]?.requests?.level).to.be.within(6.9, 7.5);
-    const stats = await client.info('commandstats');
+    const stats = await redis.client.info('commandstats');
     expect(stats).to.match(/cmdstat_eval:calls=2,/);
   });
 
   it('does the same in pipelines', async () => {
-    const other = new Redis({ port: server.port, host: '127.0.0.1', enableAutoPipelining: true });
+    const other = new Redis({ port: redis.server.port, host: '127.0.0.1', enableAutoPipelining: true });
     const quotas = [0, 1, 2, 3, 4].map(() => open({}, other).quota('q', { requestsPerMinute: 6, burstRequests: 10 }));
-    await client.scriptFlush();
+    await redis.client.scriptFlush();
     await Promise.all(quotas.map((quota) => acquire(quota)));
     await acquire(quotas[0]!);
 
@@ -163,19 +143,19 @@ describeWithRedis('redisStore', () => {
     await acquire(quota);
     const waiting = quota.acquire({ cost: { requests: 1, tokens: 0, explicit: true } }).subscribe({ error: () => {} });
     await acquire(open({ prefix: 'mine' }).quota('other', { requestsPerMinute: 1 }));
-    const keys = await client.keys('*');
+    const keys = await redis.client.keys('*');
 
     expect(keys.filter((key) => key.startsWith('mine:{gpt}:quota:'))).to.have.length(5);
     expect(
       keys.every((key) => /^mine:\{(gpt|other)\}:quota:/.test(key)),
       keys.join(' '),
     ).to.be.true;
-    for (const key of keys) expect(await client.pTTL(key), key).to.be.above(0);
+    for (const key of keys) expect(await redis.client.pTTL(key), key).to.be.above(0);
 
-    await client.persist('mine:{gpt}:quota:state');
+    await redis.client.persist('mine:{gpt}:quota:state');
     waiting.unsubscribe();
     await codeOf(acquire(quota, { maxWaitMs: 0 }));
-    expect(await client.pTTL('mine:{gpt}:quota:state')).to.be.above(0);
+    expect(await redis.client.pTTL('mine:{gpt}:quota:state')).to.be.above(0);
   });
 
   it('is one quota for all that name it, and another one under another name or prefix', async () => {
@@ -216,14 +196,14 @@ describeWithRedis('redisStore', () => {
   });
 
   it('forgets the places in line of a process that is gone', async () => {
-    const gone = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
+    const gone = createClient({ socket: { port: redis.server.port, host: '127.0.0.1' } });
     await gone.connect();
     const rates = { tokensPerMinute: 60_000, burstTokens: 10, maxWaitMs: Infinity };
     const large = { requests: 1, tokens: 3000, explicit: true };
     const dead = open({ leaseMs: 400 }, gone).quota('q', rates);
     await acquire(dead, { cost: large });
     const stuck = dead.acquire({ cost: large }).subscribe({ error: () => {} });
-    while ((await client.zCard('sluice:{q}:quota:line')) === 0);
+    while ((await redis.client.zCard('sluice:{q}:quota:line')) === 0);
     const quota = open({ leaseMs: 400 }).quota('q', rates);
     const beganMs = performance.now();
     const turn = acquire(quota, { cost: { requests: 1, tokens: 1, explicit: true } });
@@ -247,7 +227,7 @@ describeWithRedis('redisStore', () => {
       return (await evalCalls()) - before;
     };
     const evalCalls = async (): Promise<number> =>
-      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? 0);
     const rates = { requestsPerMinute: 12_000, burstRequests: 200 };
 
     it('takes some ahead of need, and asks far less often than it grants', async () => {

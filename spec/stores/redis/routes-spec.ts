@@ -1,13 +1,10 @@
 import { expect } from 'chai';
-import { createClient } from 'redis';
-import type { RedisClientType } from 'redis';
 import { SUCCESS } from '../../../lib/core/outcome.ts';
 import type { QuotaPort, QuotaRequest } from '../../../lib/core/ports.ts';
 import type { SharedQuotaGrant, SharedQuotas, SharedRoute } from '../../../lib/limits/LimitStore.ts';
-import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
 import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
-import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
-import type { RedisServer } from '../../helpers/redisServer.ts';
+import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { useRedis } from '../../helpers/useRedis.ts';
 
 const acquire = (quota: SharedRoute, request: Partial<QuotaRequest> = {}): Promise<SharedQuotaGrant> =>
   new Promise((resolve, reject) => {
@@ -19,31 +16,10 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const levelOf = (quota: QuotaPort, layer = 0): number => quota.snapshot().layers[layer]?.requests?.level ?? NaN;
 
 describeWithRedis('redisStore, as quotas of several routes', () => {
-  let server: RedisServer;
-  let client: RedisClientType;
-  const stores: RedisStore[] = [];
+  const redis = useRedis();
 
-  before(async () => {
-    server = await startRedisServer();
-    client = createClient({ socket: { port: server.port, host: '127.0.0.1' } });
-    await client.connect();
-  });
-
-  beforeEach(() => client.flushAll());
-  afterEach(() => {
-    for (const store of stores.splice(0)) store.close();
-  });
-
-  after(async () => {
-    client.destroy();
-    await server.close();
-  });
-
-  const open = (): RedisStore => {
-    const store = redisStore(client, { commandTimeoutMs: 5000 });
-    stores.push(store);
-    return store;
-  };
+  beforeEach(() => redis.client.flushAll());
+  const open = (): RedisStore => redis.store({ commandTimeoutMs: 5000 });
   const quotasOf = (): SharedQuotas => open().quotas('q', { maxWaitMs: Infinity });
   const account = { name: 'account', requestsPerMinute: 6, burstRequests: 10 };
   const model = (name: string) => ({ name: `model:${name}`, requestsPerMinute: 600, burstRequests: 10 });
@@ -68,7 +44,7 @@ describeWithRedis('redisStore, as quotas of several routes', () => {
     await acquire(late);
     expect(levelOf(late, 1)).to.be.within(3.9, 4.5);
 
-    await client.flushAll();
+    await redis.client.flushAll();
     quotas.route([account]).observe({
       retryAfterMs: undefined,
       retryAfterSource: undefined,

@@ -1,46 +1,25 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createClient } from 'redis';
-import type { RedisClientType } from 'redis';
 import { systemRuntime } from '../../../lib/core/runtime.ts';
 import type { SharedSpend } from '../../../lib/limits/LimitStore.ts';
 import { Script } from '../../../lib/stores/redis/Script.ts';
 import { scriptCallsOf } from '../../../lib/stores/redis/RedisClient.ts';
-import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
-import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
 import { SpendSheet } from '../../../lib/stores/redis/SpendSheet.ts';
-import { describeWithRedis, startRedisServer } from '../../helpers/redisServer.ts';
-import type { RedisServer } from '../../helpers/redisServer.ts';
+import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { useRedis } from '../../helpers/useRedis.ts';
 
 const DAY = 20_000;
 
 describeWithRedis('redisStore, as daily spend', () => {
-  let server: RedisServer;
-  let client: RedisClientType;
-  let stores: RedisStore[];
+  const redis = useRedis();
   let made = 0;
 
-  before(async () => {
-    server = await startRedisServer();
-    client = createClient({ socket: { port: server.port, host: '127.0.0.1' }, disableOfflineQueue: true });
-    await client.connect();
-  });
-  after(async () => {
-    client.destroy();
-    await server.close();
-  });
   beforeEach(() => {
-    stores = [];
     made++;
-  });
-  afterEach(() => {
-    for (const store of stores) store.close();
   });
 
   const spender = (): SharedSpend => {
-    const store = redisStore(client, { commandTimeoutMs: 2000, probeMs: 20 });
-    stores.push(store);
-    return store.spend(`spend-${made}`);
+    return redis.store({ commandTimeoutMs: 2000, probeMs: 20 }).spend(`spend-${made}`);
   };
   const heard = (spend: SharedSpend, tenant: string, day = DAY): Promise<void> =>
     new Promise((resolve) => void spend.ask(day, tenant, resolve));
@@ -76,8 +55,8 @@ describeWithRedis('redisStore, as daily spend', () => {
       void heard(second, 'acme');
       return second.others(DAY, 'acme');
     }, 2);
-    await client.sendCommand(['FLUSHALL']);
-    await client.sendCommand(['SCRIPT', 'FLUSH']);
+    await redis.client.sendCommand(['FLUSHALL']);
+    await redis.client.sendCommand(['SCRIPT', 'FLUSH']);
     first.add(DAY, 'acme', 1);
     second.add(DAY, 'acme', 1);
     await until(() => second.others(DAY, 'acme'), 3);
@@ -90,13 +69,13 @@ describeWithRedis('redisStore, as daily spend', () => {
     await soon();
     await heard(first, 'acme');
     expect(first.others(DAY, 'acme')).to.equal(2);
-    await server.stop();
+    await redis.server.stop();
     first.add(DAY, 'acme', 1);
     await heard(first, 'new');
     expect(first.others(DAY, 'new')).to.equal(undefined);
     expect(first.others(DAY, 'acme')).to.equal(2);
-    await server.start();
-    for (let i = 0; i < 100 && !client.isReady; i++) await soon(50);
+    await redis.server.start();
+    for (let i = 0; i < 100 && !redis.client.isReady; i++) await soon(50);
     first.add(DAY, 'acme', 1);
     second.add(DAY, 'acme', 0.5);
     await until(() => second.others(DAY, 'acme'), 2);
@@ -107,8 +86,7 @@ describeWithRedis('redisStore, as daily spend', () => {
     const answer = (): Promise<unknown> => new Promise((resolve) => void setTimeout(() => resolve(['0']), 60));
     const changes: string[] = [];
     const onChange = ({ type }: { readonly type: string }): void => void changes.push(type);
-    const store = redisStore({ evalSha: answer, eval: answer }, { commandTimeoutMs: 40, onChange });
-    stores.push(store);
+    const store = redis.store({ commandTimeoutMs: 40, onChange }, { evalSha: answer, eval: answer });
     const spend = store.spend('held-up');
     const known = heard(spend, 'acme');
     await soon(1);
@@ -126,8 +104,7 @@ describeWithRedis('redisStore, as daily spend', () => {
     const late = (work: () => void, delayMs = 0): { unsubscribe(): void } =>
       systemRuntime.scheduler.schedule(work, delayMs + 40);
     const runtime = { ...systemRuntime, scheduler: { schedule: late } };
-    const store = redisStore({ evalSha: never, eval: never }, { commandTimeoutMs: 5, onChange }, runtime);
-    stores.push(store);
+    const store = redis.store({ commandTimeoutMs: 5, onChange }, { evalSha: never, eval: never }, runtime);
     void heard(store.spend('held-up-for-good'), 'acme');
     await until(() => changes.length, 1);
     expect(changes).to.deep.equal(['store.lost']);
@@ -138,12 +115,12 @@ describeWithRedis('redisStore, as daily spend', () => {
     spend.add(DAY, 'acme', 1);
     await soon();
     await heard(spend, 'acme');
-    expect(await client.sendCommand(['PTTL', `sluice:{spend-${made}}:spend:${DAY}`])).to.be.within(1.7e8, 1.73e8);
+    expect(await redis.client.sendCommand(['PTTL', `sluice:{spend-${made}}:spend:${DAY}`])).to.be.within(1.7e8, 1.73e8);
   });
 
   it('decides as its machine does', async () => {
     const script = Script.read('spend.lua');
-    const calls = scriptCallsOf(client);
+    const calls = scriptCallsOf(redis.client);
     const tenant = fc.constantFrom('acme', 'other', 'ünïcode', '');
     const told = fc.record({
       member: fc.constantFrom('a', 'b', 'c'),
