@@ -59,7 +59,7 @@ for (const shape of ['short', 'long'] as const) {
       };
       const lengths = new Set(await Promise.all(Object.values(ways).map((way) => way())));
       if (lengths.size !== 1) throw new Error('all must read the same text');
-      const rounds = await cpuRounds(ways, Math.max(10, Math.floor(10_000 / chunks)), ROUNDS);
+      const rounds = await cpuRounds(ways, { times: Math.max(10, Math.floor(10_000 / chunks)), rounds: ROUNDS });
       const [sdk, own, floor] = (['sdk', 'own', 'floor'] as const).map((way) =>
         median(rounds.map((row) => row[way])),
       ) as [number, number, number];

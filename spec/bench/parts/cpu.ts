@@ -1,9 +1,6 @@
 /** Work to be measured. What it returns is not looked at. */
 export type Work = () => unknown;
 
-/** Rounds that are not counted: they find code that no optimizer has seen. */
-const WARM_UP = 6;
-
 const clean = (): void => void (globalThis as { gc?: (options: { type: 'minor' }) => void }).gc?.({ type: 'minor' });
 
 /** CPU time in microseconds that one run of `work` takes, collectors and compilers included: the mean of `times` runs. */
@@ -19,24 +16,31 @@ export async function cpuUs(work: Work, times: number): Promise<number> {
   return (user + system) / times;
 }
 
+export interface CpuRounds {
+  /** Runs of each work in a round. */
+  readonly times: number;
+  readonly rounds: number;
+  /** Rounds before those, which find code that no optimizer has seen, and are not counted. Default: 2. */
+  readonly warmUp?: number;
+}
+
 /**
  * {@link cpuUs} of each work in each round. They take turns, and another one begins each round, so that a busy neighbour, a
  * warmer cache or a faster clock falls on all of them alike.
  */
 export async function cpuRounds<N extends string>(
   works: Readonly<Record<N, Work>>,
-  times: number,
-  rounds: number,
+  { times, rounds, warmUp = 2 }: CpuRounds,
 ): Promise<readonly Readonly<Record<N, number>>[]> {
   const entries = Object.entries<Work>(works) as [N, Work][];
   const out: Record<N, number>[] = [];
-  for (let round = -WARM_UP; round < rounds; round++) {
+  for (let round = 0; round < warmUp + rounds; round++) {
     const row = {} as Record<N, number>;
     for (let at = 0; at < entries.length; at++) {
-      const [name, work] = entries[(at + round + WARM_UP) % entries.length] as [N, Work];
+      const [name, work] = entries[(at + round) % entries.length] as [N, Work];
       row[name] = await cpuUs(work, times);
     }
-    if (round >= 0) out.push(row);
+    if (round >= warmUp) out.push(row);
   }
   return out;
 }
