@@ -53,7 +53,7 @@ export default defineConfig(
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],
-    ignores: ['spec/clients/**', 'spec/bench/**'],
+    ignores: ['spec/clients/**', 'spec/bench/**', 'spec/mutation/**'],
     extends: [tseslint.configs.strictTypeChecked, rxjs.configs.recommended],
     languageOptions: {
       parserOptions: { project: ['tsconfig.json', 'spec/tsconfig.json'], tsconfigRootDir: import.meta.dirname },
@@ -133,7 +133,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['spec/clients/**/*.ts', 'spec/bench/**/*.ts'],
+    files: ['spec/clients/**/*.ts', 'spec/bench/**/*.ts', 'spec/mutation/**/*.ts'],
     extends: [tseslint.configs.strict],
     rules: { '@typescript-eslint/no-unused-expressions': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
   },

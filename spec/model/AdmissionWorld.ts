@@ -24,7 +24,7 @@ interface Call extends Plan {
 
 const BURST = 2;
 const PER_MS = 0.25;
-export const ADMISSION = {
+const RULES = {
   maxInFlight: 2,
   quota: {
     account: {
@@ -39,6 +39,7 @@ export const ADMISSION = {
   tenants: { x: { maxInFlight: 1 }, y: { reservedInFlight: 1 } },
   priorities: { order: ['interactive', 'batch'], levels: { batch: { maxInFlight: 1 } } },
 } as const satisfies AdmissionOptions;
+export const ADMISSION: AdmissionOptions = RULES;
 const ENDS: readonly [string, Outcome][] = [
   ['succeeds', SUCCESS],
   ['is cancelled unsent', DROPPED_UNSENT],
@@ -54,7 +55,7 @@ export class AdmissionWorld implements World {
   #untilMs = Infinity;
   #ticks: number;
 
-  constructor(plans: readonly Plan[], ticks: number, make = admissionOf) {
+  constructor(plans: readonly Plan[], ticks: number, make: (clock: ModelClock) => Admission = admissionOf) {
     this.#calls = plans.map((plan, at) => ({ ...plan, name: `call ${at + 1}`, phase: 'new' }));
     this.#ticks = ticks;
     this.#admission = make(this.#clock);
@@ -92,7 +93,7 @@ export class AdmissionWorld implements World {
       const count = running.filter(test).length;
       return count > most ? `${count} of ${what} in flight` : undefined;
     };
-    const { maxInFlight, models, tenants, priorities } = ADMISSION;
+    const { maxInFlight, models, tenants, priorities } = RULES;
     return (
       over('all', maxInFlight, () => true) ??
       over('model m', models.m.concurrency.limit, ({ model }) => model === 'm') ??
@@ -201,7 +202,7 @@ export class AdmissionWorld implements World {
   /** Whether nothing at all is in the way of one that waits. */
   #couldGo({ ticket, tenant, priority }: Call): boolean {
     const running = this.#in('running');
-    if (ticket === undefined || running.length >= ADMISSION.maxInFlight) return false;
+    if (ticket === undefined || running.length >= RULES.maxInFlight) return false;
     if (priority === 'batch' && running.some((call) => call.priority === 'batch')) return false;
     if (tenant === 'x' && running.some((call) => call.tenant === 'x')) return false;
     return ticket.pool.fit(this.#clock.nowMs, ticket, () => true).targets.length > 0;
@@ -209,5 +210,5 @@ export class AdmissionWorld implements World {
 }
 
 export function admissionOf(clock: ModelClock): Admission {
-  return new Admission(ADMISSION, clock, () => 0.5);
+  return new Admission(RULES, clock, () => 0.5);
 }

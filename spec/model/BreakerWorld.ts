@@ -16,7 +16,7 @@ interface Call {
 /** Time goes on in steps that fall together with those of the window. */
 const STEP_MS = 6;
 
-export const BRITTLE = {
+const RULES = {
   consecutiveFailures: 2,
   errorRatio: 0.5,
   minCalls: 3,
@@ -30,6 +30,7 @@ export const BRITTLE = {
   halfOpenMaxMs: 2 * STEP_MS,
   rampMs: 2 * STEP_MS,
 } as const satisfies CircuitBreakerOptions;
+export const BRITTLE: CircuitBreakerOptions = RULES;
 
 const REASONS: ReadonlyMap<string, readonly BreakerChangeReason[]> = new Map([
   ['closed to open', ['consecutive_failures', 'error_ratio']],
@@ -65,7 +66,7 @@ export class BreakerWorld implements World {
   /** What its share of the traffic has seen since the epoch began. */
   #shared: string[] = [];
 
-  constructor(asks: number, make = breakerOf) {
+  constructor(asks: number, make: (clock: ModelClock) => CircuitBreaker = breakerOf) {
     this.#asks = asks;
     this.#breaker = make(this.#clock);
   }
@@ -101,7 +102,7 @@ export class BreakerWorld implements World {
 
   wrong(): string | undefined {
     const probing = this.#calls.filter(({ ticket, content }) => ticket.epoch === this.#epoch && !content).length;
-    if (this.#state === 'half_open' && probing > BRITTLE.halfOpenMaxProbes) return `${probing} probes at once`;
+    if (this.#state === 'half_open' && probing > RULES.halfOpenMaxProbes) return `${probing} probes at once`;
     return this.#breaker.state === this.#state ? undefined : `is ${this.#breaker.state}, and told of ${this.#state}`;
   }
 
@@ -111,7 +112,7 @@ export class BreakerWorld implements World {
 
   #ageMs(atMs: number): number | 'old' {
     const ageMs = this.#clock.nowMs - atMs;
-    return ageMs > BRITTLE.windowMs ? 'old' : ageMs;
+    return ageMs > RULES.windowMs ? 'old' : ageMs;
   }
 
   #ask(): unknown {
@@ -199,12 +200,12 @@ export class BreakerWorld implements World {
       }
       if (to === 'half_open') {
         const openForMs = this.#clock.nowMs - this.#openedAtMs;
-        must(reason !== 'open_time_over' || openForMs >= BRITTLE.openMs, `probes after ${openForMs} ms`);
+        must(reason !== 'open_time_over' || openForMs >= RULES.openMs, `probes after ${openForMs} ms`);
       }
     }
   }
 }
 
 export function breakerOf(clock: ModelClock): CircuitBreaker {
-  return new CircuitBreaker(BRITTLE, clock);
+  return new CircuitBreaker(RULES, clock);
 }

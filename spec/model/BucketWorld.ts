@@ -1,4 +1,5 @@
 import { TokenBucket } from '../../lib/limits/TokenBucket.ts';
+import type { TokenBucketOptions } from '../../lib/limits/TokenBucket.ts';
 import type { Deed, World } from './explore.ts';
 import { ModelClock, must } from './rules.ts';
 
@@ -15,7 +16,7 @@ interface Taken {
 
 const CAPACITY = 2;
 const PER_MS = 0.5;
-export const BUCKET = { capacity: CAPACITY, refillPerSecond: PER_MS * 1000 } as const;
+export const BUCKET: TokenBucketOptions = { capacity: CAPACITY, refillPerSecond: PER_MS * 1000 };
 const COSTS = [1, 2] as const;
 
 /** Callers that take one token or two of a bucket of two, and give some back, late or at once. */
@@ -28,7 +29,7 @@ export class BucketWorld implements World {
   /** By when a cost can be taken, if nobody else takes. */
   #promised: { readonly cost: number; readonly atMs: number } | undefined;
 
-  constructor(takes: number, lagMs: number, make = bucketOf) {
+  constructor(takes: number, lagMs: number, make: (lagMs: number) => TokenBucket = bucketOf) {
     this.#left = takes;
     this.#lagMs = lagMs;
     this.#bucket = make(lagMs);

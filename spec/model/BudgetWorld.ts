@@ -1,4 +1,5 @@
 import { RetryBudget } from '../../lib/limits/RetryBudget.ts';
+import type { RetryBudgetOptions } from '../../lib/limits/RetryBudget.ts';
 import type { Deed, World } from './explore.ts';
 import { ModelClock, must } from './rules.ts';
 
@@ -12,7 +13,11 @@ interface Entry {
 const WINDOW_MS = 10;
 const RATIO = 0.5;
 const FLOOR = 1;
-export const BUDGET = { ratio: RATIO, minPerSecond: (FLOOR * 1000) / WINDOW_MS, windowMs: WINDOW_MS } as const;
+export const BUDGET: RetryBudgetOptions = {
+  ratio: RATIO,
+  minPerSecond: (FLOOR * 1000) / WINDOW_MS,
+  windowMs: WINDOW_MS,
+};
 const STEPS_MS = [1, 4] as const;
 
 /** First attempts and retries of several sizes, at any distance from each other, against sums over the window made anew. */
@@ -22,7 +27,7 @@ export class BudgetWorld implements World {
   #left: number;
   #log: Entry[] = [];
 
-  constructor(events: number, make = budgetOf) {
+  constructor(events: number, make: (clock: ModelClock) => RetryBudget = budgetOf) {
     this.#left = events;
     this.#budget = make(this.#clock);
   }

@@ -1,4 +1,5 @@
 import { Cooldown } from '../../lib/limits/Cooldown.ts';
+import type { CooldownOptions } from '../../lib/limits/Cooldown.ts';
 import type { Deed, World } from './explore.ts';
 import { ModelClock, must } from './rules.ts';
 
@@ -12,13 +13,13 @@ interface Trial {
 const UNHINTED_MS = 2;
 const TRIAL_MS = 2;
 const RAMP_MS = 2;
-export const COOLDOWN = {
+export const COOLDOWN: CooldownOptions = {
   unhintedMs: UNHINTED_MS,
   trialMs: TRIAL_MS,
   rampMs: RAMP_MS,
   staggerMs: 1,
   jitter: 0.5,
-} as const;
+};
 const FULL_JITTER = 0.75;
 
 /** Callers behind a cooldown: pauses asked for and made up, those who come back, and what becomes of the first one back. */
@@ -32,7 +33,7 @@ export class CooldownWorld implements World {
   #pausedAtMs = -Infinity;
   #ramp: { readonly atMs: number; lastMs: number } | undefined;
 
-  constructor(events: number, make = cooldownOf) {
+  constructor(events: number, make: () => Cooldown = cooldownOf) {
     this.#left = events;
     this.#cooldown = make();
   }

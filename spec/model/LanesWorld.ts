@@ -1,4 +1,5 @@
 import { ConversationLanes } from '../../lib/limits/ConversationLanes.ts';
+import type { ConversationLanesOptions } from '../../lib/limits/ConversationLanes.ts';
 import type { Turn } from '../../lib/limits/Lane.ts';
 import type { Deed, World } from './explore.ts';
 import { ModelClock, must } from './rules.ts';
@@ -9,7 +10,7 @@ interface Line {
 }
 
 const MOST_WAITING = 2;
-export const LANES = { maxWaiting: MOST_WAITING } as const;
+export const LANES: ConversationLanesOptions = { maxWaiting: MOST_WAITING };
 const WAIT_MS = 2;
 const CONVERSATIONS = ['a', 'b'] as const;
 
@@ -20,7 +21,7 @@ export class LanesWorld implements World {
   readonly #lines = new Map<string, Line>(CONVERSATIONS.map((name) => [name, { running: undefined, waiting: [] }]));
   #left: number;
 
-  constructor(turns: number, make = lanesOf) {
+  constructor(turns: number, make: (clock: ModelClock) => ConversationLanes = lanesOf) {
     this.#left = turns;
     this.#lanes = make(this.#clock);
   }

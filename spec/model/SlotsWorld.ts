@@ -1,7 +1,7 @@
 import { SluiceError } from '../../lib/core/errors.ts';
 import { DROPPED, SUCCESS } from '../../lib/core/outcome.ts';
 import { ConcurrencyLimit } from '../../lib/limits/ConcurrencyLimit.ts';
-import type { Slot, Waiter } from '../../lib/limits/ConcurrencyLimit.ts';
+import type { ConcurrencyLimitOptions, Slot, Waiter } from '../../lib/limits/ConcurrencyLimit.ts';
 import type { Deed, World } from './explore.ts';
 import { ModelClock, must } from './rules.ts';
 
@@ -16,7 +16,8 @@ export type Slots = ConcurrencyLimit<Caller>;
 
 const WAIT_MS = 2;
 const MOST_WAITING = 2;
-export const SLOTS = { limit: 1, maxWaiting: MOST_WAITING } as const;
+const LIMIT = 1;
+export const SLOTS: ConcurrencyLimitOptions = { limit: LIMIT, maxWaiting: MOST_WAITING };
 const OUTCOMES = [SUCCESS, DROPPED, { kind: 'failure', error: new SluiceError('rate_limited', 'no') }] as const;
 
 /** Callers that want a slot each: some give up after 2 ms, all can leave the line, and the limit is set anew meanwhile. */
@@ -28,10 +29,10 @@ export class SlotsWorld implements World {
   readonly #line: Caller[] = [];
   #limit: number;
 
-  constructor(callers: number, limits: readonly number[], make = slotsOf) {
+  constructor(callers: number, limits: readonly number[], make: (clock: ModelClock) => Slots = slotsOf) {
     this.#limits = limits;
     this.#slots = make(this.#clock);
-    this.#limit = SLOTS.limit;
+    this.#limit = LIMIT;
     this.#callers = Array.from({ length: callers }, (_, number) => ({ number, phase: 'new' }));
   }
 
