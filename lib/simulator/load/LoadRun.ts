@@ -54,20 +54,29 @@ export class LoadRun {
     this.#next(times);
   }
 
+  /** Makes what is due, all of one instant without a break, and waits for the next. */
   #next(times: Iterator<number | TraceCall, void>): void {
-    const next = times.next();
-    if (next.done === true) return;
-    const given = typeof next.value === 'number' ? undefined : next.value;
-    const atMs = this.#fromMs + (given?.atMs ?? (next.value as number));
-    if (atMs >= this.#untilMs) return;
-    startTimer(this.#runtime, atMs - this.#runtime.clock.now(), () => {
-      // Before the call, which may take the clock on.
-      this.#next(times);
-      this.#make(
-        (ordinal) => this.#drawer.draw(ordinal, given),
-        () => {},
-      );
-    });
+    for (let next = times.next(); next.done !== true; next = times.next()) {
+      const given = typeof next.value === 'number' ? undefined : next.value;
+      const atMs = this.#fromMs + (given?.atMs ?? (next.value as number));
+      if (atMs >= this.#untilMs) return;
+      const waitMs = atMs - this.#runtime.clock.now();
+      if (waitMs > 0) {
+        startTimer(this.#runtime, waitMs, () => {
+          this.#call(given);
+          this.#next(times);
+        });
+        return;
+      }
+      this.#call(given);
+    }
+  }
+
+  #call(given: TraceCall | undefined): void {
+    this.#make(
+      (ordinal) => this.#drawer.draw(ordinal, given),
+      () => {},
+    );
   }
 
   #work(arrivals: Load['arrivals'] & { readonly kind: 'workers' }): void {
