@@ -1,0 +1,41 @@
+import { isSluiceError } from '../../../lib/index.ts';
+import type { CallTrace } from '../run/Fact.ts';
+import type { Invariant } from './Invariant.ts';
+
+const SHARED: ReadonlySet<string> = new Set(['breaker.changed', 'cooldown']);
+
+/** Answered, failed or left: nobody waits for ever, and what is told of the end is what the caller saw. */
+export const everyCallEndsOnce: Invariant = {
+  name: 'everyCallEndsOnce',
+  promise: 'every call ends once, with an answer or an error of ours, and its last event says the same',
+  watch(stage, fail) {
+    const shared = stage.plan.world === 'redis';
+    const told = new Map<CallTrace, string>();
+    return {
+      see(fact) {
+        if (fact.kind === 'ended' && fact.error !== undefined && !isSluiceError(fact.error)) {
+          fail(`call ${fact.call.index} failed with something else`);
+        }
+        if (fact.kind !== 'told' || fact.call === undefined) return;
+        const { call, event } = fact;
+        const before = told.get(call);
+        // What a store makes of the end of an attempt is heard some time later.
+        if (shared && SHARED.has(event.type)) return;
+        if (before !== undefined) fail(`call ${call.index} had ended as ${before}, and then told of ${event.type}`);
+        if (event.type === 'call.ended') told.set(call, [event.outcome, event.code].join(' '));
+      },
+      end() {
+        for (const call of stage.calls) {
+          const { index, goneMs, askedMs, endedMs, code } = call;
+          if (goneMs === undefined) {
+            fail(`call ${index}, asked at ${Math.round(askedMs)} ms, never ends`);
+            continue;
+          }
+          const seen = endedMs === undefined ? 'dropped' : code === undefined ? 'success' : 'failure';
+          const ended = [seen, code].join(' ');
+          if (told.get(call) !== ended) fail(`call ${index} ended as ${ended}, and told of ${told.get(call)}`);
+        }
+      },
+    };
+  },
+};

@@ -1,0 +1,16 @@
+import type { AttemptSource } from '../../../lib/core/attempt.ts';
+import type { Observable } from 'rxjs';
+import type { CallObserver } from '../../../lib/core/CallObserver.ts';
+import type { CallOptions, PolicyInput, Runtime, Sluice } from '../../../lib/index.ts';
+
+/** Breaks the client on purpose, behind the back of the invariants. */
+export interface Sabotage {
+  policy?(policy: PolicyInput): PolicyInput;
+  source?(source: AttemptSource): AttemptSource;
+  runtime?(runtime: Runtime): Runtime;
+  telemetry?(observer: CallObserver): CallObserver;
+  options?(options: CallOptions): CallOptions;
+  call?<T>(call$: Observable<T>): Observable<T>;
+  /** When it is there, before any call. */
+  client?(sluice: Sluice): void;
+}

@@ -1,0 +1,75 @@
+import { invariants } from '../chaos/invariants/invariants.ts';
+import type { WorldName } from '../chaos/plan/ChaosPlan.ts';
+import { drawPlan } from '../chaos/plan/drawPlan.ts';
+import { oneLine, told } from '../chaos/report.ts';
+import { played } from '../chaos/runSeed.ts';
+import { withLiveLine } from './parts/liveLine.ts';
+import { writeResults } from './parts/writeResults.ts';
+
+const SEEDS = 1_000;
+const WORLDS: readonly (readonly [WorldName, string])[] = [
+  ['virtual', 'virtual time'],
+  ['http', 'HTTP'],
+  ['redis', 'HTTP, two clients of one Redis'],
+];
+
+const sums = new Map(
+  WORLDS.map(([world]) => [
+    world,
+    { plans: 0, calls: 0, answered: 0, failed: 0, left: 0, attempts: 0, restarts: 0, shocks: 0, tookMs: 0 },
+  ]),
+);
+const broken = new Map<string, number>();
+let line = 'starting';
+await withLiveLine(
+  () => line,
+  async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const plan = drawPlan(seed);
+      const beganMs = performance.now();
+      const result = await played(plan);
+      const tookMs = performance.now() - beganMs;
+      line = `seed ${seed} of ${SEEDS}, ${plan.world}`;
+      if (result.violations.length > 0) console.log(`${oneLine(plan, result, tookMs)}\n${told(result)}`);
+      for (const { invariant } of result.violations) broken.set(invariant, (broken.get(invariant) ?? 0) + 1);
+      const sum = sums.get(plan.world);
+      if (sum === undefined) continue;
+      sum.plans++;
+      sum.calls += result.calls;
+      sum.answered += result.answered;
+      sum.failed += Object.values(result.failed).reduce((total, count) => total + count, 0);
+      sum.left += result.left;
+      sum.attempts += result.attempts;
+      sum.restarts += result.restarts;
+      sum.shocks += plan.shocks.length;
+      sum.tookMs += tookMs;
+    }
+  },
+);
+
+await writeResults({
+  name: 'chaos',
+  title: 'A thousand plans of chaos',
+  text: `
+Seeds 1 to 1,000. Each draws a policy, providers with limits and faults, calls with tenants, conversations, priorities, deadlines and
+callers that leave, and shocks: policies reloaded, limits changed without a word, clocks corrected, a process that stands still, a Redis server
+emptied, silent or gone. Every fact of a run is shown to all invariants as it happens. How it works, and how to run one seed:
+[Chaos](../reference/chaos.md). *Shocks* are those of the plans; what providers do wrong comes on top.`,
+  rows: [
+    ['played in', 'plans', 'calls', 'answered', 'failed', 'left by callers', 'attempts', 'restarts', 'shocks', 's'],
+    ...WORLDS.map(([world, title]) => {
+      const sum = sums.get(world);
+      return [
+        title,
+        ...(sum
+          ? [sum.plans, sum.calls, sum.answered, sum.failed, sum.left, sum.attempts, sum.restarts, sum.shocks]
+          : []),
+        ((sum?.tookMs ?? 0) / 1000).toFixed(0),
+      ];
+    }),
+  ],
+  claims: [
+    ['all plans were played to their end', !broken.has('everyPlanCanBePlayed')],
+    ...invariants.map(({ name, promise }): [string, boolean] => [`\`${name}\`: ${promise}`, !broken.has(name)]),
+  ],
+});
