@@ -171,7 +171,7 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
   if (takesPictures) {
     it('looks like this', async function () {
       this.timeout(180_000);
-      const { page } = await browser.open(write(loadScenario('examples/scenarios/nightly-bursts.yaml')), {
+      const { page } = await browser.open(write(loadScenario('examples/scenarios/outage.yaml')), {
         colorScheme: 'light',
         viewport: { width: 1440, height: 1500 },
       });

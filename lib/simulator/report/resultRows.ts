@@ -46,7 +46,7 @@ export function failureRows({ best, strategies }: SimulationResult): Rows {
   ];
 }
 
-const MOST_TENANTS = 20;
+const MOST_TENANTS = 10;
 
 /** By tenant: those with the most calls, a row for each figure of each. Only the names where there are no tenants. */
 export function tenantRows({ best, strategies }: SimulationResult): Rows {

@@ -127,7 +127,8 @@ function drawAll() {
     of: (timeline, i) => (timeline.requests[i] * MINUTE_MS) / timeline.bucketMs,
   });
   const [{ timeline: first }] = strategies;
-  first.quotas.forEach(({ client, model, unit }, q) => {
+  for (const q of usedMost(first.quotas)) {
+    const { client, model, unit } = first.quotas[q];
     overTime({
       title: `Quota used: ${unit} per minute, ${model ?? `account of ${client}`}`,
       about: 'What was let through. Above the quota while a burst is spent.',
@@ -135,7 +136,7 @@ function drawAll() {
       of: ({ quotas }, i) => quotas[q].usedPerMinute[i],
       limit: () => lineOf(longest, ({ quotas }, i) => quotas[q].limitPerMinute[i]),
     });
-  });
+  }
   const stages = [
     ['Queue wait', 'queueMs', 'From the call to its first request'],
     ['Time to first content', 'firstContentMs', 'From the call to its first content'],
@@ -151,6 +152,23 @@ function drawAll() {
     });
     asDistribution(title, `${about}.`, key);
   }
+}
+
+const MOST_QUOTAS = 8;
+
+/** Places of the limits of which most was used, in their order; those that nobody used are left out. */
+function usedMost(quotas) {
+  const total = (values) => values.reduce((sum, value) => sum + value, 0);
+  const used = quotas.map((_, q) =>
+    Math.max(
+      ...strategies.map(({ timeline }) => {
+        const { usedPerMinute, limitPerMinute } = timeline.quotas[q];
+        return total(usedPerMinute) / Math.max(1e-9, total(limitPerMinute));
+      }),
+    ),
+  );
+  const places = used.flatMap((share, q) => (share > 0 ? [q] : [])).sort((a, b) => used[b] - used[a]);
+  return places.slice(0, MOST_QUOTAS).sort((a, b) => a - b);
 }
 
 /** Its buckets reach to the end. */
