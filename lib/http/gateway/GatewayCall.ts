@@ -28,7 +28,8 @@ export class GatewayCall {
   readonly #asked: AskedCall;
   readonly #terms: CallTerms;
   readonly #settings: GatewaySettings;
-  readonly #reply: EventReply;
+  /** Where the answer is streamed. */
+  readonly #reply: EventReply | undefined;
   /** What the client has got, where an answer may be started over. */
   readonly #delivered: Delivered | undefined;
   #resumption: Resumption | undefined;
@@ -36,7 +37,6 @@ export class GatewayCall {
   /** Events of an answer that is delivered as a whole. */
   #kept: string[] = [];
   #keptBytes = 0;
-  #whole: WireData | undefined;
   #attempts = 0;
   #model: string | undefined;
   #head: WireHead | undefined;
@@ -60,19 +60,20 @@ export class GatewayCall {
     this.#terms = terms;
     this.#settings = settings;
     const { idleMs, heartbeatMs } = settings;
-    this.#reply = new EventReply(response, { idleMs, heartbeatMs, runtime: engine.runtime });
-    const startsOver = asked.stream && (terms.midStream === 'restart' || terms.midStream === 'continue');
+    const { stream } = asked;
+    this.#reply = stream ? new EventReply(response, { idleMs, heartbeatMs, runtime: engine.runtime }) : undefined;
+    const startsOver = stream && (terms.midStream === 'restart' || terms.midStream === 'continue');
     this.#delivered = startsOver ? new Delivered(asked.api) : undefined;
   }
 
   start(): void {
     const { runtime } = this.#engine;
-    const { stream } = this.#asked;
     const { totalMs, openAfterMs } = this.#settings;
-    if (stream) this.#stopOpening = startTimer(runtime, openAfterMs, () => this.#reply.openEmpty(this.#headers()));
+    const reply = this.#reply;
+    if (reply) this.#stopOpening = startTimer(runtime, openAfterMs, () => reply.openEmpty(this.#headers()));
     this.#stopTimer = startTimer(runtime, totalMs, () => this.cut(tooLong(totalMs)));
-    const paced = stream && this.#terms.midStream !== 'buffer';
-    this.#subscription = runAtPace(paced ? this.#reply.demand : undefined, () =>
+    const pace = this.#terms.midStream === 'buffer' ? undefined : reply?.demand;
+    this.#subscription = runAtPace(pace, () =>
       this.#call().subscribe({
         next: (emitted) => this.#next(emitted),
         error: (thrown: unknown) => this.cut(this.#failure(thrown)),
@@ -82,9 +83,10 @@ export class GatewayCall {
     if (this.#over) this.#subscription.unsubscribe();
   }
 
-  /** The client is gone. */
+  /** The client is gone, or has its answer. */
   leave(): void {
-    this.#end();
+    // A whole one is out before its call has ended, which it does by itself.
+    if (this.#reply !== undefined || !this.#response.headersSent) this.#end();
   }
 
   /** Ends with a failure, in the way that is left. */
@@ -92,7 +94,7 @@ export class GatewayCall {
     if (this.#over) return;
     this.#end();
     if (!this.#response.headersSent) sendFailure(this.#response, failure, this.#headers(failure.requestId));
-    else this.#reply.end(errorFrame(this.#asked.api, failure));
+    else this.#reply?.end(errorFrame(this.#asked.api, failure));
   }
 
   #call(): ReturnType<typeof wireCall> {
@@ -122,7 +124,7 @@ export class GatewayCall {
     if (this.#over) return;
     if (isRestart(emitted)) return this.#restart(emitted);
     const data = asWireData(emitted);
-    if (!this.#asked.stream) this.#whole = data;
+    if (!this.#asked.stream) this.#sendWhole(data);
     else if (this.#terms.midStream === 'buffer') this.#keep(dataFrame(this.#asked.api, data));
     else if (this.#resumption !== undefined) this.#resume(this.#resumption, data.value);
     else {
@@ -157,26 +159,27 @@ export class GatewayCall {
 
   #send(frame: string): void {
     this.#open();
-    this.#reply.send(frame);
+    this.#reply?.send(frame);
   }
 
   #open(): void {
     if (this.#response.headersSent) return;
     this.#stopOpening();
-    this.#reply.open(this.#headers());
+    this.#reply?.open(this.#headers());
   }
 
   #complete(): void {
     if (this.#over) return;
     if (this.#resumption?.caughtUp === false) return this.cut(this.#differs());
     this.#end();
-    if (!this.#asked.stream) return this.#sendWhole();
+    // Nothing at all, such as a lesser answer may be.
+    if (this.#reply === undefined) return this.#sendWhole({ kind: 'data', value: null, event: undefined });
     this.#open();
     this.#reply.end(this.#kept.join('') + (this.#asked.api === 'chat' ? DONE_FRAME : ''));
   }
 
-  #sendWhole(): void {
-    const { text, value } = this.#whole ?? { text: undefined, value: null };
+  /** At once: what else the end of a call brings with it, its client need not wait for. */
+  #sendWhole({ text, value }: WireData): void {
     sendJson(this.#response, 200, text ?? JSON.stringify(value), this.#headers());
   }
 
@@ -186,7 +189,7 @@ export class GatewayCall {
     this.#over = true;
     this.#stopTimer();
     this.#stopOpening();
-    this.#reply.stop();
+    this.#reply?.stop();
     this.#subscription?.unsubscribe();
   }
 

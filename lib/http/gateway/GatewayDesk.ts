@@ -29,6 +29,10 @@ export class GatewayDesk {
   #host: string | undefined;
   #closing: Promise<void> | undefined;
   #drained: () => void = () => {};
+  readonly #left = (exchange: GatewayExchange): void => {
+    this.#running.delete(exchange);
+    if (this.#running.size === 0) this.#drained();
+  };
 
   constructor(sluice: Sluice, engine: Engine, settings: GatewaySettings) {
     this.#sluice = sluice;
@@ -57,7 +61,7 @@ export class GatewayDesk {
 
   answer(request: IncomingMessage, response: ServerResponse): void {
     // Without a listener the error of a connection that breaks would end the process.
-    response.on('error', () => {});
+    response.on('error', ignore);
     try {
       const refusal = this.#answer(request, response);
       if (refusal === undefined) return;
@@ -102,6 +106,7 @@ export class GatewayDesk {
       this.#keyring = new Keyring(gateway);
       this.#warnIfOpen();
     }
+    if (this.#keyring.open) return ANYONE;
     const key = presentedKey(request.headers);
     return this.#keyring.callerOf(key) ?? (key === undefined ? refused.NO_KEY : refused.WRONG_KEY);
   }
@@ -113,13 +118,9 @@ export class GatewayDesk {
     caller: Caller,
   ): Refusal | undefined {
     if (this.#closed) return refused.CLOSING;
-    const exchange = new GatewayExchange(this.#engine, request, response, this.#settings);
+    const exchange = new GatewayExchange(this.#engine, request, response, this.#settings, this.#left);
     this.#running.add(exchange);
-    response.once('close', () => {
-      this.#running.delete(exchange);
-      if (this.#running.size === 0) this.#drained();
-    });
-    return done(void exchange.run(api, caller));
+    return done(exchange.run(api, caller));
   }
 
   #models(response: ServerResponse, name: string | undefined): Refusal | undefined {
@@ -168,6 +169,8 @@ export class GatewayDesk {
     return this.#closing;
   }
 }
+
+function ignore(): void {}
 
 /** Answered: there is nothing to refuse. */
 function done(_: unknown): undefined {

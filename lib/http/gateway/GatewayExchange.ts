@@ -11,6 +11,7 @@ import { GatewayCall } from './GatewayCall.ts';
 import type { GatewaySettings } from './GatewayOptions.ts';
 import type { Caller } from './Keyring.ts';
 import { readBody } from './readBody.ts';
+import type { BodyRead } from './readBody.ts';
 import { BROKEN, ENCODED, NOT_JSON, Refusal, TOO_SLOW, tooLarge } from './Refusal.ts';
 import { sendFailure, sendRefusal } from './replies.ts';
 
@@ -27,27 +28,42 @@ export class GatewayExchange {
   #call: GatewayCall | undefined;
   #gone = false;
 
-  constructor(engine: Engine, request: IncomingMessage, response: ServerResponse, settings: GatewaySettings) {
+  /** `onClosed`: the answer is out, or the client is gone. */
+  constructor(
+    engine: Engine,
+    request: IncomingMessage,
+    response: ServerResponse,
+    settings: GatewaySettings,
+    onClosed: (exchange: GatewayExchange) => void,
+  ) {
     this.#engine = engine;
     this.#request = request;
     this.#response = response;
     this.#settings = settings;
-    // Before anything is awaited: a client that leaves meanwhile must not be missed.
+    // Before anything is waited for: a client that leaves meanwhile must not be missed.
     response.once('close', () => {
       this.#gone = true;
       this.#call?.leave();
+      onClosed(this);
     });
   }
 
-  /** Never rejects. */
-  async run(api: AskedCall['api'], caller: Caller): Promise<void> {
-    try {
-      const refusal = await this.#run(api, caller);
-      if (refusal !== undefined && !this.#gone) this.#refuse(refusal);
-    } catch (thrown) {
-      if (isSluiceError(thrown)) sendFailure(this.#response, thrown, { 'x-request-id': this.#id });
-      else this.#refuse(BROKEN);
-    }
+  /** Answers, now or later. Never throws. */
+  run(api: AskedCall['api'], caller: Caller): void {
+    this.#answering(() => {
+      const { headers, readableEnded, body } = this.#request as IncomingMessage & { readonly body?: unknown };
+      if (!isJson(headers['content-type'])) return NOT_JSON;
+      if ((headers['content-encoding'] ?? 'identity') !== 'identity') return ENCODED;
+      // A framework has read and parsed it.
+      if (typeof body === 'object' && body !== null && readableEnded) {
+        return this.#ask(api, caller, body as Fields, undefined);
+      }
+      const { maxBodyBytes: maxBytes, bodyMs: timeoutMs } = this.#settings;
+      readBody(this.#request, { maxBytes, timeoutMs, runtime: this.#engine.runtime }, (read) => {
+        this.#answering(() => this.#askWith(api, caller, read));
+      });
+      return undefined;
+    });
   }
 
   cut(failure: SluiceError): void {
@@ -59,33 +75,31 @@ export class GatewayExchange {
     this.#response.destroy();
   }
 
-  async #run(api: AskedCall['api'], caller: Caller): Promise<Refusal | undefined> {
-    const { headers } = this.#request;
-    if (!isJson(headers['content-type'])) return NOT_JSON;
-    if ((headers['content-encoding'] ?? 'identity') !== 'identity') return ENCODED;
-    const read = await this.#body();
+  #answering(work: () => Refusal | undefined): void {
+    try {
+      const refusal = work();
+      if (refusal !== undefined && !this.#gone) this.#refuse(refusal);
+    } catch (thrown) {
+      if (isSluiceError(thrown)) sendFailure(this.#response, thrown, { 'x-request-id': this.#id });
+      else this.#refuse(BROKEN);
+    }
+  }
+
+  #askWith(api: AskedCall['api'], caller: Caller, read: BodyRead): Refusal | undefined {
     if (this.#gone) return undefined;
-    if (read instanceof Refusal) return read;
-    const asked = askedCall(api, read.fields, read.bytes);
-    const terms = termsOf(asked, headers, caller, this.#engine.policy);
+    if (read === 'too large') return tooLarge(this.#settings.maxBodyBytes);
+    if (typeof read === 'string') return TOO_SLOW;
+    const fields = fieldsOf(read);
+    return fields instanceof Refusal ? fields : this.#ask(api, caller, fields, read);
+  }
+
+  #ask(api: AskedCall['api'], caller: Caller, fields: Fields, bytes: Uint8Array | undefined): Refusal | undefined {
+    const asked = askedCall(api, fields, bytes);
+    const terms = termsOf(asked, this.#request.headers, caller, this.#engine.policy);
     if (terms instanceof Refusal) return terms;
     this.#call = new GatewayCall(this.#id, this.#engine, this.#response, asked, terms, this.#settings);
     this.#call.start();
     return undefined;
-  }
-
-  async #body(): Promise<Refusal | { readonly fields: Fields; readonly bytes: Uint8Array | undefined }> {
-    const { body: parsed } = this.#request as { readonly body?: unknown };
-    // A framework has read and parsed it.
-    if (typeof parsed === 'object' && parsed !== null && this.#request.readableEnded) {
-      return { fields: parsed as Fields, bytes: undefined };
-    }
-    const { maxBodyBytes: maxBytes, bodyMs: timeoutMs } = this.#settings;
-    const bytes = await readBody(this.#request, { maxBytes, timeoutMs, runtime: this.#engine.runtime });
-    if (bytes === 'too large') return tooLarge(maxBytes);
-    if (typeof bytes === 'string') return TOO_SLOW;
-    const fields = fieldsOf(bytes);
-    return fields instanceof Refusal ? fields : { fields, bytes };
   }
 
   #refuse(refusal: Refusal): void {

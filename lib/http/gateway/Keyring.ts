@@ -35,9 +35,13 @@ export class Keyring {
     return this.#policy === policy;
   }
 
-  /** `undefined` where a key is needed, and `key` is none of them. Takes as long for every key. */
+  /** No key is needed. */
+  get open(): boolean {
+    return this.#entries.length === 0;
+  }
+
+  /** `undefined` where `key` is none of them. Takes as long for every key. */
   callerOf(key: string | undefined): Caller | undefined {
-    if (this.#entries.length === 0) return ANYONE;
     const hash = createHash('sha256')
       .update(key ?? '')
       .digest();
@@ -48,8 +52,8 @@ export class Keyring {
 }
 
 /** The key that a request carries: as OpenAI's clients send it, as Azure's do, or as the password that a browser asks for. */
-export function presentedKey({ authorization, ...headers }: IncomingHttpHeaders): string | undefined {
-  const [, scheme = '', text = ''] = /^(Bearer|Basic) +(\S+) *$/i.exec(authorization ?? '') ?? [];
+export function presentedKey(headers: IncomingHttpHeaders): string | undefined {
+  const [, scheme = '', text = ''] = /^(Bearer|Basic) +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   if (scheme.toLowerCase() === 'bearer') return text;
   if (scheme !== '') {
     const pair = Buffer.from(text, 'base64').toString('utf8');

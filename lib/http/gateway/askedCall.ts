@@ -79,7 +79,8 @@ export function termsOf(
 
 function oursOf(headers: IncomingHttpHeaders): ReadonlyMap<string, string> {
   const ours = new Map<string, string>();
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name in headers) {
+    const value = headers[name];
     if (!name.startsWith(PREFIX) || value === undefined) continue;
     const text = Array.isArray(value) ? value.join(', ') : value;
     if (text.length > MAX_VALUE_LENGTH) throw invalidRequest(name, `at most ${MAX_VALUE_LENGTH} characters`, text);

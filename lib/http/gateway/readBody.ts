@@ -8,31 +8,47 @@ export interface ReadBodyOptions {
   readonly runtime: Runtime;
 }
 
-/** The body of a request; or why there is none. Never rejects. */
-export function readBody(
+/** The body of a request; or why there is none. */
+export type BodyRead = Buffer | 'too large' | 'too slow' | 'gone';
+
+const NO_BYTES = Buffer.alloc(0);
+const ignore = (): void => {};
+
+/** Calls `then` once, and not before it has returned. */
+export function readBody(request: IncomingMessage, options: ReadBodyOptions, then: (read: BodyRead) => void): void {
+  const { maxBytes } = options;
+  // By then what came with the head has been parsed: mostly all of it, and there is nothing to listen or wait for.
+  queueMicrotask(() => {
+    if (Number(request.headers['content-length']) > maxBytes) return then('too large');
+    const untouched = request.readableFlowing === null && request.readableEncoding === null;
+    if (!request.complete || !untouched) return readOn(request, options, then);
+    const bytes = (request.read() as Buffer | null) ?? NO_BYTES;
+    then(bytes.length > maxBytes ? 'too large' : bytes);
+  });
+}
+
+function readOn(
   request: IncomingMessage,
   { maxBytes, timeoutMs, runtime }: ReadBodyOptions,
-): Promise<Buffer | 'too large' | 'too slow' | 'gone'> {
-  return new Promise((resolve) => {
-    if (Number(request.headers['content-length']) > maxBytes) return resolve('too large');
-    const parts: Buffer[] = [];
-    let size = 0;
-    const settle = (result: Buffer | 'too large' | 'too slow' | 'gone'): void => {
-      stop();
-      request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
-      // What breaks off later is nobody's concern, but an error without a listener would end the process.
-      request.on('error', () => {});
-      resolve(result);
-    };
-    const onData = (part: Buffer): void => {
-      size += part.length;
-      if (size > maxBytes) settle('too large');
-      else parts.push(part);
-    };
-    const onEnd = (): void => settle(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, size));
-    const onGone = (): void => settle('gone');
-    const stop = startTimer(runtime, timeoutMs, () => settle('too slow'));
-    if (request.destroyed) return settle('gone');
-    request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
-  });
+  then: (read: BodyRead) => void,
+): void {
+  if (request.destroyed) return then('gone');
+  const parts: Buffer[] = [];
+  let size = 0;
+  const settle = (read: BodyRead): void => {
+    stop();
+    request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
+    // What breaks off later is nobody's concern, but an error without a listener would end the process.
+    request.on('error', ignore);
+    then(read);
+  };
+  const onData = (part: Buffer): void => {
+    size += part.length;
+    if (size > maxBytes) settle('too large');
+    else parts.push(part);
+  };
+  const onEnd = (): void => settle(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, size));
+  const onGone = (): void => settle('gone');
+  const stop = startTimer(runtime, timeoutMs, () => settle('too slow'));
+  request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
 }

@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { APIError, AuthenticationError, RateLimitError } from 'openai';
+import { filter, firstValueFrom, Observable } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import type { WireEvent } from '../../../lib/core/attempt.ts';
 import { startEmulator } from '../../../lib/emulator/index.ts';
 import type { Emulator, EmulatorOptions } from '../../../lib/emulator/index.ts';
 import { httpSource } from '../../../lib/http/transport/httpSource.ts';
@@ -84,6 +88,56 @@ describe('createGateway, calls', () => {
     expect(response.headers.get('x-sluice-attempts')).to.equal('1');
     expect(response.headers.get('x-sluice-model')).to.equal('m');
     expect(response.headers.get('x-request-id')).to.be.a('string');
+  });
+
+  it('sends a whole answer before its call has ended, which it does by itself', async () => {
+    const value = { id: 'c1', object: 'chat.completion', choices: [{ index: 0, message: { content: 'a' } }] };
+    let transport: Subscriber<WireEvent> | undefined;
+    const source = (): Observable<WireEvent> =>
+      new Observable((subscriber) => {
+        transport = subscriber;
+        subscriber.next({ kind: 'head', status: 200, requestId: undefined, hints: undefined });
+        subscriber.next({ kind: 'data', value, event: undefined });
+      });
+    const { ask, sluice, close } = await startGateway(source);
+    closers.push(close);
+    const ended = firstValueFrom(sluice.events$.pipe(filter(({ type }) => type === 'call.ended')));
+    expect(await (await ask(CHAT, chat)).json()).to.deep.equal(value);
+    expect(sluice.snapshot().calls).to.equal(1);
+    transport?.complete();
+    expect(await ended).to.include({ outcome: 'success' });
+    expect(sluice.snapshot().calls).to.equal(0);
+  });
+
+  it('takes bodies that come in pieces, at once or later, up to their limit', async () => {
+    const { gateway, url } = await emulated({}, { maxBodyBytes: 300_000 });
+    const statusOf = async (pieces: readonly string[], at = url): Promise<string> => {
+      const socket = connect(Number(new URL(at).port), '127.0.0.1').setNoDelay();
+      let text = '';
+      socket.on('data', (part) => (text += String(part))).on('error', () => {});
+      const closed = new Promise((resolve) => socket.on('close', resolve));
+      socket.write(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\n`);
+      socket.write('transfer-encoding: chunked\r\n\r\n');
+      for (const piece of pieces) {
+        if (!socket.destroyed) socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      if (!socket.destroyed) socket.write('0\r\n\r\n');
+      await closed;
+      return text.slice(9, 12);
+    };
+    const whole = JSON.stringify(chat);
+    const large = JSON.stringify({ ...chat, user: 'x'.repeat(200_000) });
+    expect(await statusOf([whole])).to.equal('200');
+    expect(await statusOf([...whole])).to.equal('200');
+    expect(await statusOf(large.match(/.{1,9000}/g) ?? [])).to.equal('200');
+    expect(await statusOf(['x'.repeat(300_001)])).to.equal('413');
+    expect(await statusOf(Array.from({ length: 40 }, () => 'x'.repeat(9_000)))).to.equal('413');
+    expect(gateway.inFlight).to.equal(0);
+    // Together with its head, and with and without its length.
+    const { ask, url: strict } = await emulated({}, { maxBodyBytes: 20 });
+    expect((await ask(CHAT, chat)).status).to.equal(413);
+    expect(await statusOf([whole], strict)).to.equal('413');
   });
 
   it('streams and answers responses', async () => {
