@@ -1,5 +1,7 @@
 import type { Terminal } from './Command.ts';
 
+const UNKNOWN_COLUMNS = 80;
+
 /** The terminal, or the pipes, that this process was started with. */
 export const processTerminal: Terminal = {
   print(line) {
@@ -16,7 +18,9 @@ export const processTerminal: Terminal = {
   },
   get status() {
     const { stderr } = process;
-    return stderr.isTTY ? { columns: stderr.columns, write: (text: string) => void stderr.write(text) } : undefined;
+    if (!stderr.isTTY) return undefined;
+    // A terminal that does not say how wide it is says 0.
+    return { columns: stderr.columns || UNKNOWN_COLUMNS, write: (text) => void stderr.write(text) };
   },
   interrupted() {
     return new Promise((resolve) => {
