@@ -11,6 +11,12 @@ const limits = (files: readonly string[], specs: readonly string[]): MutationGro
   specs: specs.map((name) => (name.includes('/') ? `spec/${name}-spec.ts` : `spec/limits/${name}-spec.ts`)),
 });
 
+const wire = (files: readonly string[], specs: readonly string[]): MutationGroup => ({
+  part: 'wire',
+  files: files.map((name) => `lib/wire/${name}.ts`),
+  specs: specs.map((name) => `spec/wire/${name}-spec.ts`),
+});
+
 /** Small, so that a group takes minutes: loading all specs for every file would take most of the time. */
 export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   bucket: limits(['TokenBucket', 'LowWater'], ['TokenBucket']),
@@ -63,7 +69,27 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
       ...['operators/admissionForgets', 'operators/admissionLearns', 'operators/admit'],
     ],
   ),
-  wire: { part: 'wire', files: ['lib/wire/**/*.ts'], specs: ['spec/wire/**/*-spec.ts'] },
+  hints: wire(
+    ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
+    ['hints', 'durations', 'instants'],
+  ),
+  errors: wire(
+    ['classify', 'classifyResponse', 'classifyThrown', 'codes', 'errorBody', 'judge', 'vocabulary'],
+    ['classifyResponse', 'classifyThrown', 'classifyInStream'],
+  ),
+  answers: wire(
+    ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems'],
+    ['AnswerAssembler', 'ChatReader'],
+  ),
+  readers: wire(
+    ['ChatReader', 'ChunkReader', 'ResponsesReader', 'responseEvents', 'usage'],
+    ['ChatReader', 'ResponsesReader', 'usage'],
+  ),
+  decoding: wire(['SseDecoder', 'Utf8Reads'], ['SseDecoder']),
+  requests: wire(
+    ['estimate', 'estimateUsage', 'redact', 'request', 'utf8Length'],
+    ['estimate', 'estimateUsage', 'redact', 'request'],
+  ),
   operators: { part: 'operators', files: ['lib/operators/*.ts'], specs: ['spec/operators/*-spec.ts'] },
   shared: { part: 'operators', files: ['lib/operators/shared/*.ts'], specs: ['spec/operators/shared/*-spec.ts'] },
 };

@@ -28,7 +28,7 @@ import type { InstrumenterContext, StrykerOptions } from '@stryker-mutator/api/c
 const TEST_MS = 4000;
 const TIMES_SLOWER = 5;
 /** What takes longer measures how a machine scales, and would be run for every mutant that survives the others. */
-const HEAVY_MS = 1000;
+const HEAVY_MS = 3000;
 
 interface MochaTest {
   readonly file?: string;

@@ -14,7 +14,7 @@ export default {
   // Constants of a module: to try one, a new process would have to load everything anew.
   ignoreStatic: true,
   concurrency: 1,
-  timeoutMS: 8000,
+  timeoutMS: 5000,
   timeoutFactor: 2,
   // Outside of what the compiler, the linter and the tests look at.
   tempDirName: 'temp/stryker',

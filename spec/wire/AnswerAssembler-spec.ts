@@ -60,6 +60,27 @@ describe('AnswerAssembler', () => {
     expect(answer.reasoning).to.equal('x');
   });
 
+  it('takes content that comes as a list of parts', () => {
+    const answer = assemble(
+      delta({
+        content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'th' }, { summary: 'ink' }, null, {}] }],
+      }),
+      delta({ content: [{ type: 'reasoning', text: '!' }, { type: 'thinking', thinking: '' }, null] }),
+      delta({
+        content: [
+          { type: 'text', text: 'Hi' },
+          { type: 'text', text: '' },
+        ],
+      }),
+    ).snapshot();
+    expect(answer).to.deep.include({ text: 'Hi', reasoning: 'think!', empty: false });
+  });
+
+  it('is not empty with a part that is no text', () => {
+    expect(assemble(delta({ content: [{ type: 'image', id: 'i' }] })).snapshot().empty).to.equal(false);
+    expect(assemble(delta({ content: [{ type: 'text', text: '' }, null] })).snapshot().empty).to.equal(true);
+  });
+
   it('keeps choices apart, in the order of their indexes', () => {
     const answer = assemble(
       delta({ content: 'b' }, 1),
@@ -178,6 +199,15 @@ describe('AnswerAssembler', () => {
       expect(assembler.snapshot().toolCalls.map((call) => call.arguments)).to.deep.equal(['{}', '{']);
     });
 
+    it('continue a call whose arguments end like an object and are none yet', () => {
+      expect(
+        callsOf(
+          tools({ id: 't1', function: { name: 'f', arguments: '{"a":{"b":1}' } }),
+          tools({ function: { arguments: '}' } }),
+        ),
+      ).to.deep.equal([['t1', 'f', '{"a":{"b":1}}']]);
+    });
+
     it('are new at a used index when the id is new', () => {
       expect(
         callsOf(
@@ -268,6 +298,20 @@ describe('AnswerAssembler', () => {
         { index: 0, id: 'call_1', type: 'function', name: 'f', arguments: '{"a":1}' },
         { index: 1, id: 'call_2', type: 'function', name: 'g', arguments: '{"b":2}' },
       ]);
+    });
+
+    it('correct the arguments of a call at its end, where they are others', () => {
+      const item = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'f', arguments: '' };
+      const assembler = events(
+        { type: 'response.output_item.added', output_index: 0, item },
+        { type: 'response.function_call_arguments.delta', item_id: 'fc_1', delta: '{"a":1' },
+      );
+      const before = assembler.snapshot();
+      const done = { type: 'response.function_call_arguments.done', item_id: 'fc_1', arguments: '{"a":1}' };
+      expect(assembler.addResponses(done)).to.equal(true);
+      expect(assembler.addResponses(done)).to.equal(false);
+      expect(assembler.snapshot().toolCalls[0]?.arguments).to.equal('{"a":1}');
+      expect(before.toolCalls[0]?.arguments).to.equal('{"a":1');
     });
 
     it('give the arguments of a call that came only at its end', () => {

@@ -147,6 +147,37 @@ describe('ResponsesReader', () => {
     });
   });
 
+  it('takes a refusal that comes whole where its deltas did not, and once where they did', () => {
+    const { reader, verdicts: seen } = verdicts(
+      { type: 'response.refusal.done', item_id: 'a', refusal: 'I must not. ' },
+      { type: 'response.refusal.delta', item_id: 'b', delta: 'No.' },
+      { type: 'response.refusal.done', item_id: 'b', refusal: 'No.' },
+    );
+    expect(seen).to.deep.equal(['content', 'content', 'quiet']);
+    expect(reader.partial().refusal).to.equal('I must not. No.');
+  });
+
+  it('lets a piece pass that fits several calls, for whoever only forwards it', () => {
+    const started = (id: string): object => ({
+      type: 'response.function_call_arguments.delta',
+      item_id: id,
+      delta: '{',
+    });
+    const { verdicts: seen } = verdicts(started('fc_1'), started('fc_2'), {
+      type: 'response.function_call_arguments.delta',
+      delta: '}',
+    });
+    expect(seen).to.deep.equal(['content', 'content', 'content']);
+  });
+
+  it('tells the id, the tier and the fingerprint of the response', () => {
+    const { reader } = verdicts({
+      type: 'response.completed',
+      response: response({ status: 'completed', service_tier: 'flex', system_fingerprint: 'fp_1' }),
+    });
+    expect(reader).to.include({ responseId: 'resp_1', serviceTier: 'flex', systemFingerprint: 'fp_1' });
+  });
+
   it('takes texts that come whole where their deltas did not', () => {
     const { reader } = verdicts(
       { type: 'response.output_text.done', item_id: 'a', text: 'one ' },

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError, APIUserAbortError } from 'openai';
 import type { ErrorCode } from '../../lib/core/errors.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
-import { causeOf, classifyThrown } from '../../lib/wire/classify.ts';
+import { answerBehind, causeOf, classifyThrown } from '../../lib/wire/classify.ts';
 
 const HEADERS = { phase: 'headers' } as const;
 const BODY = { phase: 'body', status: 200, requestId: 'req_1', model: 'm1' } as const;
@@ -13,6 +13,23 @@ function coded(message: string, code: string, cause?: unknown): Error {
 
 const socketCut = (): Error => new TypeError('terminated', { cause: coded('other side closed', 'UND_ERR_SOCKET') });
 class RateLimitError extends Error {}
+
+describe('answerBehind', () => {
+  it('finds the status and the headers that an error, or a cause of it, was made from', () => {
+    const headers = new Headers({ 'retry-after': '3' });
+    const made = APIError.generate(503, { error: { message: 'x' } }, undefined, headers);
+    for (const thrown of [made, new Error('wrapped', { cause: made })]) {
+      const answer = answerBehind(thrown);
+      expect(answer?.status).to.equal(503);
+      expect(answer?.headers.get('retry-after')).to.equal('3');
+    }
+  });
+
+  it('finds nothing where nothing was answered', () => {
+    expect(answerBehind(socketCut())).to.equal(undefined);
+    expect(answerBehind('no error')).to.equal(undefined);
+  });
+});
 
 describe('classifyThrown', () => {
   it('passes a SluiceError through as it is', () => {

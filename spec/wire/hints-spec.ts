@@ -330,6 +330,16 @@ describe('readHints', () => {
     );
   });
 
+  it('reads name by name where a reader fails at listing them all', () => {
+    const headers = {
+      get: (name: string): string | null => (name === 'retry-after' ? '3' : null),
+      forEach(): void {
+        throw new Error('mine');
+      },
+    };
+    expect(readHints({ status: 429, headers, wallNowMs: NOW })?.retryAfterMs).to.equal(3000);
+  });
+
   it('survives a reader that throws', () => {
     const headers = {
       get(): string {
