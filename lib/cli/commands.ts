@@ -25,6 +25,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'say what a load would meet, in virtual time',
     load: async () => (await import('./simulate.ts')).simulateCommand,
   },
+  plan: {
+    summary: 'find the smallest quota, or the numbers of a policy, for a load and its targets',
+    load: async () => (await import('./plan.ts')).planCommand,
+  },
   check: {
     summary: 'say what a policy does, or what is wrong with it',
     load: async () => (await import('./check.ts')).check,
