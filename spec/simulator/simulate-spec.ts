@@ -184,6 +184,24 @@ describe('simulate', () => {
     expect(best({ ...free, outages: [down] }).queueMs.max).to.be.within(4000, 5000);
   });
 
+  it('lets nobody wait for longer than the deadline, in the yardstick too', () => {
+    const best = (changes: Partial<Load>): StrategyResult =>
+      simulate({
+        ...scenario,
+        ...loaded({ arrivals: { kind: 'poisson', perMinute: 1200 }, ...changes }),
+        policy: { deadlineMs: 5000 },
+        strategies: [{ kind: 'bare' }],
+      }).best;
+    const shared = best({});
+    expect(shared.queueMs.max).to.be.within(4500, 5000);
+    expect(shared.answered).to.be.within(600, 680);
+    expect(shared.failed['timeout_deadline']).to.equal(shared.calls - shared.answered);
+    expect(best({ deadlineMs: 2000 }).queueMs.max).to.be.within(1500, 2000);
+    const turns = best({ conversations: { share: 1, count: 3 } });
+    expect(turns.queueMs.max).to.be.within(4500, 5000);
+    expect(turns.answered).to.be.below(shared.answered);
+  });
+
   it('tells how far it is', () => {
     const heard = new Set<string>();
     const options = {

@@ -1,4 +1,4 @@
-import { Observable, tap } from 'rxjs';
+import { defer, Observable, tap } from 'rxjs';
 import { startTimer } from '../../core/runtime.ts';
 import type { Cancel, Runtime } from '../../core/runtime.ts';
 import { ProviderLimits } from '../../emulator/model/ProviderLimits.ts';
@@ -10,6 +10,7 @@ import { createLanes } from '../../operators/createLanes.ts';
 import { inConversation } from '../../operators/inConversation.ts';
 import { modelPolicy } from '../../policy/modelPolicy.ts';
 import { parsePolicy } from '../../policy/parsePolicy.ts';
+import { deadlinePassed } from '../../sources/failures.ts';
 import type { SimulatedCall } from '../load/CallDrawer.ts';
 import type { Scenario, Upstream } from '../scenario/Scenario.ts';
 import { bareAttempt } from './bareAttempt.ts';
@@ -18,7 +19,8 @@ import type { Strategy } from './Strategy.ts';
 /**
  * The yardstick: first come, first served, by someone who knows the provider's own counts to the token and all its
  * outages beforehand, and whose requests arrive in the order in which they were sent. Turns of a conversation wait for each other.
- * What is down is not asked: a model that the policy falls back to is, or else the end of the outage is waited for.
+ * What is down is not asked: a model that the policy falls back to is, or else the end of the outage is waited for. A call
+ * waits no longer than its deadline, so that no more wait than come in that time, however long there is more load than quota.
  *
  * To be run against `unlimited` providers. No schedule in the order of arrival begins earlier.
  */
@@ -31,16 +33,19 @@ export function bestSchedule(scenario: Scenario): Strategy {
       Object.entries(scenario.upstreams).map(([client, upstream]) => [client, new Gate(upstream, runtime)]),
     );
     const gateOf = (model: string): Gate => gates[world.clientOf(model)] as Gate;
-    const ask = (call: SimulatedCall): Observable<unknown> => {
+    const ask = (call: SimulatedCall, untilMs: number): Observable<unknown> => {
       const { fallback } = modelPolicy(policy, call.model);
       const up = [call.model, ...fallback].find((model) => gateOf(model).downMs(model) === 0) ?? call.model;
-      return gateOf(up).through(call, up, bareAttempt(world, call, up, { stream_options: { include_usage: true } }));
+      const attempt$ = bareAttempt(world, call, up, { stream_options: { include_usage: true } });
+      return gateOf(up).through(call, up, untilMs, attempt$);
     };
     return (call) => {
-      const asked = new Observable((subscriber) => ask(call).subscribe(subscriber));
+      const maxWaitMs = call.deadlineMs ?? policy.deadlineMs;
+      const untilMs = runtime.clock.now() + maxWaitMs;
+      const asked$ = defer(() => ask(call, untilMs));
       return call.conversation === undefined
-        ? asked
-        : asked.pipe(inConversation(lanes, call.conversation, { runtime }));
+        ? asked$
+        : asked$.pipe(inConversation(lanes, call.conversation, { maxWaitMs, runtime }));
     };
   };
 }
@@ -48,7 +53,9 @@ export function bestSchedule(scenario: Scenario): Strategy {
 interface Waiter {
   readonly ordinal: number;
   readonly tokens: number;
+  readonly untilMs: number;
   readonly enter: (release: (used: number) => void) => void;
+  readonly giveUp: () => void;
 }
 
 /** The limits of one provider, as they stand there, and who waits for them. */
@@ -84,7 +91,7 @@ class Gate {
   }
 
   /** `attempt$`: its values are chunks, the last one with usage. */
-  through(call: SimulatedCall, model: string, attempt$: Observable<unknown>): Observable<unknown> {
+  through(call: SimulatedCall, model: string, untilMs: number, attempt$: Observable<unknown>): Observable<unknown> {
     // Hand-written: a place in line that is left again, or ends when the attempt does.
     return new Observable((subscriber) => {
       const line = this.#lines.get(model) ?? new LinkedQueue<Waiter>();
@@ -98,7 +105,11 @@ class Gate {
         const counted$ = attempt$.pipe(tap((chunk) => (used = totalOf(chunk) ?? used)));
         subscriber.add(counted$.subscribe(subscriber));
       };
-      const place = line.push({ ordinal: call.ordinal, tokens, enter });
+      const giveUp = (): void => {
+        waits = false;
+        subscriber.error(deadlinePassed('queue'));
+      };
+      const place = line.push({ ordinal: call.ordinal, tokens, untilMs, enter, giveUp });
       subscriber.add(() => waits && line.remove(place));
       this.#serve();
     });
@@ -108,12 +119,18 @@ class Gate {
     this.#cancel();
     const nowMs = this.#runtime.clock.now();
     let waitMs = Infinity;
+    const late: Waiter[] = [];
     const first = (line: LinkedQueue<Waiter>): number => line.peek()?.ordinal ?? Infinity;
     const heads = [...this.#lines].sort(([, a], [, b]) => first(a) - first(b));
     for (const [name, line] of heads) {
       const model = this.#limits.model(name, nowMs);
       if (model === undefined) continue;
       for (let head = line.peek(); head !== undefined; head = line.peek()) {
+        if (nowMs >= head.untilMs) {
+          line.shift();
+          late.push(head);
+          continue;
+        }
         const headMs = Math.max(this.downMs(name), this.#waitMs(model, head.tokens, nowMs));
         if (headMs > 0) {
           waitMs = Math.min(waitMs, headMs);
@@ -124,6 +141,8 @@ class Gate {
       }
     }
     this.#cancel = startTimer(this.#runtime, waitMs, () => this.#serve());
+    // Last, as what comes of it may be served at once.
+    for (const { giveUp } of late) giveUp();
   }
 
   #waitMs(model: ProviderModel, tokens: number, nowMs: number): number {
