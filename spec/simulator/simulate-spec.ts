@@ -260,6 +260,21 @@ describe('simulate', () => {
       expect({ attempts, failed }).to.deep.equal({ attempts: 1, failed: { connection: 1 } });
     });
 
+    it('say whose calls are, or do not', () => {
+      const many = { arrivals: { kind: 'bursts', size: 40, everyMs: 10_000 }, tenant: 'many' } as const;
+      const both = {
+        load: [
+          { ...load, ...many },
+          { ...load, ...many, tenant: 'few' },
+        ],
+        forMs: 10_000,
+      };
+      const policy = { quota: { account: quota }, tenants: { few: { weight: 9 } } };
+      const p95 = (tenants: boolean): number =>
+        one({ ...both, policy }, { kind: 'sluice', tenants }).tenants['few']?.firstContentMs.p95 ?? Number.NaN;
+      expect(p95(true)).to.be.below(0.7 * p95(false));
+    });
+
     it('run a policy of their own', () => {
       const [theirs, own] = run(
         {},

@@ -103,7 +103,12 @@ export type StrategyInput =
   /** What a report from production describes. */
   | ({ readonly kind: 'recipe' } & Recipe)
   /** A policy of its own, or that of the scenario. */
-  | { readonly kind: 'sluice'; readonly policy?: PolicyInput | undefined };
+  | {
+      readonly kind: 'sluice';
+      readonly policy?: PolicyInput | undefined;
+      /** Whether calls say whose they are. Without it all stand in one line. Default: true. */
+      readonly tenants?: boolean | undefined;
+    };
 
 /** What is simulated. */
 export interface Scenario {

@@ -159,7 +159,12 @@ const strategy = z.discriminatedUnion(
       fallback: setting(is.text('the name of a model'), 'Asked in the end.'),
     }),
     strict({ kind: z.literal('recipe'), ...named, ...recipe }),
-    strict({ kind: z.literal('sluice'), ...named, policy: setting(is.anything(), 'A policy of its own.') }),
+    strict({
+      kind: z.literal('sluice'),
+      ...named,
+      policy: setting(is.anything(), 'A policy of its own.'),
+      tenants: setting(is.flag(), 'Whether calls say whose they are.', true),
+    }),
   ],
   { error: 'a strategy of the kind bare, sdk, fixed, backoff, recipe or sluice' },
 ) as unknown as z.ZodType<StrategyInput & { name?: string }>;

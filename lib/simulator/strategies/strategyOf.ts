@@ -28,7 +28,7 @@ export function strategyOf(input: StrategyInput): Strategy {
     case 'recipe':
       return recipeStrategy(input);
     case 'sluice':
-      return sluiceStrategy(input.policy);
+      return sluiceStrategy(input);
   }
 }
 
