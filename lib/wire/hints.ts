@@ -51,7 +51,9 @@ export function readHints(head: AnswerHead): RateLimitHints | undefined {
 /** {@link readHints} for a body that has been taken apart already. */
 export function hintsOf(head: AnswerHead, facts: ErrorFacts | undefined): RateLimitHints | undefined {
   const { headers } = head;
-  const nowMs = referenceMs(head);
+  // Read only for those who ask: few answers name an instant, and all have a date.
+  let readMs: number | undefined;
+  const nowMs = (): number => (readMs ??= referenceMs(head));
   const resetOf = (value: string): number | undefined => parseWait(value, nowMs);
   const readings = [...readLimits(headers, resetOf)];
   for (const place of facts?.places ?? []) readings.push(...nestedLimits(place['headers'], resetOf));
@@ -75,7 +77,7 @@ interface Wait {
   readonly source: HintSource;
 }
 
-function headerWait(headers: HeaderReader, nowMs: number): Wait | undefined {
+function headerWait(headers: HeaderReader, nowMs: () => number): Wait | undefined {
   for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
     const value = headerOf(headers, name);
     const ms = value === undefined ? undefined : parseDecimal(value);
@@ -100,7 +102,7 @@ function resetWait(readings: readonly NamedReading[]): Wait | undefined {
   return ms === undefined ? undefined : { ms, source: 'reset-header' };
 }
 
-function bodyWait(facts: ErrorFacts | undefined, nowMs: number): Wait | undefined {
+function bodyWait(facts: ErrorFacts | undefined, nowMs: () => number): Wait | undefined {
   const ms = facts === undefined ? undefined : readBodyWait(facts, (value) => parseWait(value, nowMs));
   return ms === undefined ? undefined : { ms: bounded(ms), source: 'body' };
 }
@@ -112,18 +114,18 @@ function nestedLimits(value: unknown, resetOf: (value: string) => number | undef
 }
 
 /** Milliseconds to wait, from a value in any of the forms that headers use. A bare number is seconds or an epoch. */
-function parseWait(value: string, nowMs: number): number | undefined {
+function parseWait(value: string, nowMs: () => number): number | undefined {
   const number = parseDecimal(value);
   if (number !== undefined) return bounded(sinceEpoch(number, nowMs) ?? number * 1_000);
   const durationMs = parseUnits(value);
   if (durationMs !== undefined) return bounded(durationMs);
   const instantMs = parseRfc3339(value) ?? parseHttpDate(value);
-  return instantMs === undefined || !Number.isFinite(nowMs) ? undefined : bounded(instantMs - nowMs);
+  return instantMs === undefined || !Number.isFinite(nowMs()) ? undefined : bounded(instantMs - nowMs());
 }
 
-function sinceEpoch(value: number, nowMs: number): number | undefined {
+function sinceEpoch(value: number, nowMs: () => number): number | undefined {
   const instantMs = parseEpoch(value);
-  return instantMs === undefined || !Number.isFinite(nowMs) ? undefined : instantMs - nowMs;
+  return instantMs === undefined || !Number.isFinite(nowMs()) ? undefined : instantMs - nowMs();
 }
 
 /** Rounded up: a wait cut by part of a millisecond comes early. Float noise such as 1100.0000000000002 is not a part. */

@@ -201,10 +201,12 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
 }
 
 function readerOf(fields: IncomingHttpHeaders): HeaderReader {
+  const textOf = (value: string | string[] | undefined): string | undefined =>
+    typeof value === 'string' ? value : value?.join(', ');
   return {
-    get(name) {
-      const value = fields[name];
-      return typeof value === 'string' ? value : (value?.join(', ') ?? null);
+    get: (name) => textOf(fields[name]) ?? null,
+    forEach(each) {
+      for (const name in fields) each(textOf(fields[name]) ?? '', name);
     },
   };
 }
