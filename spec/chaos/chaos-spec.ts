@@ -10,13 +10,17 @@ const [from, to] = rotation(50, Date.now());
 const seeds = Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
 async function holds(world: WorldName): Promise<void> {
+  const own = seeds.filter((seed) => worldOf(seed) === world);
   const failures: string[] = [];
-  for (const seed of seeds.filter((one) => worldOf(one) === world)) {
+  const play = async (seed: number): Promise<void> => {
     const plan = drawPlan(seed);
-    const result = await played(plan);
-    expect(result.violations.length > 0 || result.calls > 0, `seed ${seed} makes calls`).to.equal(true);
-    if (result.violations.length > 0) failures.push(`${reproduction(plan)}\n${told(result)}`);
-  }
+    const { violations, calls, ...result } = await played(plan);
+    if (violations.length > 0) failures.push(`${reproduction(plan)}\n${told({ violations, calls, ...result })}`);
+    else expect(calls, `calls of seed ${seed}`).to.be.above(0);
+  };
+  if (world === 'virtual') for (const seed of own) await play(seed);
+  // Most of their time they wait.
+  else await Promise.all(own.map(play));
   expect(failures.join('\n')).to.equal('');
 }
 

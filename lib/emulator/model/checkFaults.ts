@@ -23,6 +23,8 @@ const end: Check = (option, value: string) => oneOf(option, value, ['close', 're
 const error: Check = (option, value: string) => oneOf(option, value, PROVIDER_ERRORS);
 const after: Check = (option, value: unknown) =>
   typeof value === 'string' ? oneOf(option, value, STRIKES) : wholeNumber(option, value as number, 0);
+const inBody: Check = (option, value: unknown) =>
+  typeof value === 'string' ? oneOf(option, value, STRIKES.slice(1)) : wholeNumber(option, value as number, 0);
 const strings: Check = (option, value: unknown) =>
   accept(
     isRecord(value) && Object.values(value).every((item) => typeof item === 'string'),
@@ -43,7 +45,7 @@ const KINDS: Readonly<Record<string, { needs: Fields; may: Fields }>> = {
   stall: { needs: { after }, may: { forMs: msOrNever, commentsEveryMs: count } },
   slow: { needs: { firstTokenMs: ms }, may: {} },
   in_band_error: {
-    needs: { after },
+    needs: { after: inBody },
     may: {
       shape: (option, value: string) => oneOf(option, value, SHAPES),
       error,
@@ -52,8 +54,8 @@ const KINDS: Readonly<Record<string, { needs: Fields; may: Fields }>> = {
       end,
     },
   },
-  malformed: { needs: { after }, may: { text } },
-  huge_event: { needs: { after, bytes: count }, may: {} },
+  malformed: { needs: { after: inBody }, may: { text } },
+  huge_event: { needs: { after: inBody, bytes: count }, may: {} },
   no_done: { needs: {}, may: { keepOpen: flag } },
   no_usage: { needs: {}, may: {} },
   html: { needs: {}, may: { status } },

@@ -4,6 +4,8 @@ import type { Fault } from '../../../lib/emulator/model/faults.ts';
 import type { Dice } from './Dice.ts';
 
 const POSITIONS: readonly FaultPosition[] = ['connect', 'headers', 'content', 'finish', 'done', 0, 1, 2, 5];
+/** Where there is a body that something can be in. */
+const IN_BODY: readonly FaultPosition[] = POSITIONS.filter((place) => place !== 'connect');
 const ERRORS: readonly ProviderErrorKind[] = [
   'requests',
   'tokens',
@@ -76,10 +78,16 @@ function drawFault(dice: Dice, scaleMs: number): Fault {
       return { kind: 'slow', firstTokenMs: dice.spread(scaleMs, scaleMs * 10) };
     case 8: {
       const error = dice.oneOf(ERRORS.filter((kind) => kind !== 'context_too_long'));
-      return { kind: 'in_band_error', after, shape: dice.oneOf(SHAPES), error, thenDone: dice.chance(0.3) };
+      return {
+        kind: 'in_band_error',
+        after: dice.oneOf(IN_BODY),
+        shape: dice.oneOf(SHAPES),
+        error,
+        thenDone: dice.chance(0.3),
+      };
     }
     case 9:
-      return { kind: 'malformed', after };
+      return { kind: 'malformed', after: dice.oneOf(IN_BODY) };
     case 10:
       return dice.chance(0.5) ? { kind: 'no_done', keepOpen: dice.chance(0.5) } : { kind: 'no_usage' };
     case 11:

@@ -21,7 +21,7 @@ export function drawPlan(seed: number, world: WorldName = worldOf(seed)): ChaosP
   const dice = new Dice(seed);
   const virtual = world === 'virtual';
   const answerMs = virtual ? dice.spread(50, 1_000) : dice.spread(10, 60);
-  const forMs = virtual ? dice.spread(2_000, 120_000) : world === 'http' ? 1_200 : 2_500;
+  const forMs = virtual ? dice.spread(2_000, 120_000) : world === 'http' ? 1_000 : 2_000;
   const count = virtual ? dice.spread(20, 400) : dice.spread(20, 90);
   const tokens = dice.oneOf(TOKENS);
   const measures: Measures = {
