@@ -11,6 +11,8 @@ export interface RequestRecord {
   readonly model: string | undefined;
   readonly conversation: string | undefined;
   readonly stream: boolean;
+  /** What was taken of the limits on tokens: prompt and output limit; 0 unless it was let through. */
+  readonly reservedTokens: number;
   readonly arrivedMs: number;
   /** When the whole answer had been written, or the client had left. */
   endedMs: number | undefined;
@@ -109,13 +111,14 @@ export class RequestLog {
     atMs: number,
     kept: Pick<RequestRecord, 'retryCount' | 'headers' | 'body'>,
   ): RequestRecord {
-    const { ordinal, model, conversation, stream, refusal, fault } = exchange;
+    const { ordinal, model, conversation, stream, reservedTokens, refusal, fault } = exchange;
     const record: RequestRecord = {
       ordinal,
       api,
       model,
       conversation,
       stream,
+      reservedTokens,
       arrivedMs: atMs,
       endedMs: undefined,
       status: undefined,
