@@ -85,16 +85,23 @@ export function planAnswer(facts: RequestFacts, context: AnswerContext): AnswerP
 export function outputTokens(plan: AnswerPlan): { all: number; reasoning: number } {
   let all = 0;
   let reasoning = 0;
-  for (const segment of plan.choices.flat()) {
-    all += segment.tokens;
-    if (segment.type === 'reasoning') reasoning += segment.tokens;
+  for (const segments of plan.choices) {
+    for (const { tokens, type } of segments) {
+      all += tokens;
+      if (type === 'reasoning') reasoning += tokens;
+    }
   }
   return { all, reasoning };
 }
 
 /** When the last token of the longest choice is there. */
 export function lastTokenMs(plan: AnswerPlan): number {
-  const longest = Math.max(...plan.choices.map((segments) => segments.reduce((sum, { tokens }) => sum + tokens, 0)));
+  let longest = 0;
+  for (const segments of plan.choices) {
+    let all = 0;
+    for (const { tokens } of segments) all += tokens;
+    longest = Math.max(longest, all);
+  }
   return plan.firstTokenMs + Math.max(0, longest - 1) * plan.tokenMs;
 }
 
