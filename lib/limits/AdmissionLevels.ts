@@ -15,10 +15,6 @@ export class AdmissionLevels {
     this.#inFlight = levels.map(() => 0);
   }
 
-  get size(): number {
-    return this.#levels.length;
-  }
-
   /** In flight of each, in their order. */
   get inFlight(): readonly number[] {
     return this.#inFlight;

@@ -161,6 +161,45 @@ describe('Admission', () => {
     fc.assert(conserving, few);
   });
 
+  it('refuses at once one that may not wait, and takes it where there is room', () => {
+    const machine = new Admission({ maxInFlight: 1 }, { now: () => 0 }, () => 0);
+    const ask = { model: 'm', maxWaitMs: 0, cost: { requests: 1, tokens: 0, explicit: true } };
+    expect(machine.ask(ask)).to.include({ kind: 'ticket' });
+    expect(machine.next().kind).to.equal('granted');
+    expect(machine.ask(ask)).to.deep.include({ kind: 'refused', code: 'queue_timeout' });
+    expect([machine.waiting, machine.inFlight]).to.deep.equal([0, 1]);
+  });
+
+  it('opens the breaker of a probe that is stuck, and lets the next one probe when its time has come', () => {
+    let nowMs = 0;
+    const breaker = { consecutiveFailures: 1, openMs: 10, halfOpenMaxMs: 30, rampMs: 0, steadyProbes: 0 };
+    const machine = new Admission({ models: { m: { breaker } } }, { now: () => nowMs }, () => 0);
+    const ask = { model: 'm', cost: { requests: 1, tokens: 0, explicit: true } };
+    const go = (): AdmissionGrant => {
+      expect(machine.ask(ask)).to.include({ kind: 'ticket' });
+      const step = machine.next();
+      if (step.kind !== 'granted') return expect.fail(step.kind);
+      return step.grant;
+    };
+    const first = go();
+    machine.end(first, { kind: 'failure', error: new SluiceError('server_error', 'down', { status: 500 }) });
+    machine.close(first);
+    nowMs = 10;
+    const probe = go();
+    expect(machine.next()).to.deep.equal({ kind: 'wait', untilMs: 40 });
+
+    nowMs = 40;
+    const step = machine.next();
+    if (step.kind !== 'changed') return expect.fail(step.kind);
+    expect(step.changes.flatMap((change) => change.breaker)).to.deep.equal([
+      { from: 'half_open', to: 'open', reason: 'probe_stuck' },
+    ]);
+    expect(step.changes.flatMap((change) => change.revoked)).to.deep.equal([probe]);
+    expect(machine.ask(ask)).to.include({ kind: 'refused', code: 'circuit_open' });
+    nowMs = 60;
+    expect(go()).to.not.equal(probe);
+  });
+
   it('comes to rest: whoever still waits is granted or refused once the others have ended', () => {
     const resting = fc.property(seeds, (seed) => {
       const { machine, running, waiting, advance, serve } = play(seed, () => undefined);

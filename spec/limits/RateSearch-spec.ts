@@ -110,6 +110,18 @@ describe('RateSearch', () => {
     expect(search.pace.overMs).to.be.at.least(60_000);
   });
 
+  it('measures again soon where what passed before tells nothing', () => {
+    const search = new RateSearch(0, 600, undefined);
+    for (const nowMs of [5000, 20_000]) {
+      search.measured(nowMs, { passed: nowMs / 100, refused: 0, overMs: nowMs }, 605);
+      search.stretch(nowMs, 1);
+    }
+    const { estimate } = search;
+    search.again();
+    expect(search.pace).to.deep.equal({ spread: 0.04, overMs: 2000, doublesMs: 1000, holds: false });
+    expect(search.estimate).to.equal(estimate);
+  });
+
   it('holds what got through for certain where the provider is slow', () => {
     const search = new RateSearch(0, 60, undefined);
     search.measured(10_000, { passed: 10, refused: 0, overMs: 10_000 }, 66);

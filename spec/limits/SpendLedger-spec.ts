@@ -22,6 +22,13 @@ describe('SpendLedger', () => {
   const spend = (tenant: string | undefined, model: string, wasted = false, cap = Infinity): number =>
     ledger.spend({ tenant, model, usage: usageOf(500_000, 100_000), price, wasted, cap });
 
+  it('tells the day that it counts, by UTC', () => {
+    expect(ledger.day).to.equal(Date.UTC(2026, 1, 28) / 86_400_000);
+    nowMs += 12 * 3_600_000;
+    expect(ledger.day).to.equal(Date.UTC(2026, 2, 1) / 86_400_000);
+    expect(ledger.snapshot().day).to.equal('2026-03-01');
+  });
+
   it('prices input, cached input and output', () => {
     expect(costOfUsage(usageOf(1_000_000, 0), price)).to.equal(2);
     expect(costOfUsage(usageOf(1_000_000, 100_000, 500_000), price)).to.equal(2.25);
