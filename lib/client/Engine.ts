@@ -11,6 +11,7 @@ import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
 import { spendCap } from '../policy/spendCap.ts';
 import { Admissions } from './Admissions.ts';
+import type { CallPlan } from './CallPlan.ts';
 import { ClientSet } from './ClientSet.ts';
 import { EventHub } from './EventHub.ts';
 import { RunningCalls } from './RunningCalls.ts';
@@ -30,8 +31,10 @@ export class Engine {
   readonly lanes: SharedLanes;
   readonly admissions: Admissions;
   readonly spend: Spend;
-  /** From the sending of an attempt to its first value, by model and kind of call. */
-  readonly leastTimes: LeastTimes;
+  readonly #leastTimes = {
+    streamed: new Map<CallPlan<unknown>['api'], LeastTimes>(),
+    whole: new Map<CallPlan<unknown>['api'], LeastTimes>(),
+  };
   readonly #budgets = new Map<string, RetryBudget>();
   readonly #warned = new Set<string>();
   readonly #store: LimitStore | undefined;
@@ -54,7 +57,6 @@ export class Engine {
     this.clients = new ClientSet(clients, this.runtime);
     this.#policy = this.#parsed(policy);
     this.spend = new Spend(this.runtime.clock, store?.spend('spend'));
-    this.leastTimes = new LeastTimes({}, this.runtime.clock);
     this.hub = new EventHub(options.telemetry);
     this.calls = new RunningCalls(this.runtime);
     const { maxWaiting, maxWaitMs } = this.#policy.conversations;
@@ -78,6 +80,14 @@ export class Engine {
     this.lanes.reload(next.conversations);
     for (const budget of this.#budgets.values()) budget.reload(next.retryBudget);
     this.admissions.reload(next);
+  }
+
+  /** From the sending of an attempt to its first value, by model: those of calls of one kind can be compared. */
+  leastTimesOf({ api, stream }: Pick<CallPlan<unknown>, 'api' | 'stream'>): LeastTimes {
+    const kinds = this.#leastTimes[stream ? 'streamed' : 'whole'];
+    let times = kinds.get(api);
+    if (times === undefined) kinds.set(api, (times = new LeastTimes({}, this.runtime.clock)));
+    return times;
   }
 
   budgetOf(model: string): RetryBudgetPort {

@@ -15,6 +15,11 @@ export class EventHub {
     this.events$ = this.#events.asObservable();
   }
 
+  /** Whether anybody hears of events by now. */
+  get observed(): boolean {
+    return this.#observer.onEvent !== undefined || this.#events.observed;
+  }
+
   readonly onEvent = (event: SluiceEvent): void => {
     try {
       this.#observer.onEvent?.(event);

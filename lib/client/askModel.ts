@@ -11,7 +11,6 @@ import type { Policy } from '../policy/Policy.ts';
 import { acrossDeployments } from './acrossDeployments.ts';
 import type { CallPlan, Fields } from './CallPlan.ts';
 import { costOf } from './costOf.ts';
-import { kindOfAttempt } from './kindOfAttempt.ts';
 import type { Engine } from './Engine.ts';
 
 /** One model's part of a call: its attempts, each of which is admitted first. */
@@ -44,7 +43,7 @@ export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, m
         settings.canContinue && request !== undefined
           ? (partial: Answer) => attempt(withAssistantPrefix(request, partial))
           : undefined,
-      leastMs: () => engine.leastTimes.of(kindOfAttempt(plan, model)),
+      leastMs: () => engine.leastTimesOf(plan).of(model),
       model,
       onEvent: undefined,
       runtime: engine.runtime,

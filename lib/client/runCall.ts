@@ -13,7 +13,6 @@ import type { CallPlan } from './CallPlan.ts';
 import { CallSpend } from './CallSpend.ts';
 import type { Engine } from './Engine.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
-import { kindOfAttempt } from './kindOfAttempt.ts';
 import { parametersOf } from './parametersOf.ts';
 import { closedError } from './RunningCalls.ts';
 
@@ -22,6 +21,9 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
   // Hand-written: one subscriber does what four operators would do, at a quarter of what they cost each value.
   return new Observable((subscriber) => new CallRun(engine, plan, subscriber).start(call$));
 }
+
+/** What a call needs to know of itself, whoever else does. */
+const OWN_FACTS: ReadonlySet<SluiceEvent['type']> = new Set<SluiceEvent['type']>(['committed', 'attempt.ended']);
 
 class CallRun<T, V> implements ScopedHooks<V> {
   readonly home: Home | undefined;
@@ -40,7 +42,8 @@ class CallRun<T, V> implements ScopedHooks<V> {
     const below = this.#below;
     const startedAtMs = runtime.clock.now();
     const onEvent = (event: SluiceEvent): void => this.#hear(event);
-    const changes = { model: plan.model, tenant, conversation, priority, onEvent };
+    const hears = (type: SluiceEvent['type']): boolean => OWN_FACTS.has(type) || hub.observed;
+    const changes = { model: plan.model, tenant, conversation, priority, onEvent, hears };
     // A call within a call of this client, such as in a degrade function, is one of its own, but not beyond its deadline.
     const joins = below !== undefined && !calls.has(below.call);
     const started = joins
@@ -92,7 +95,7 @@ class CallRun<T, V> implements ScopedHooks<V> {
 
   #hear(event: SluiceEvent): void {
     if (event.type === 'committed' && event.model !== undefined) {
-      this.#engine.leastTimes.note(kindOfAttempt(this.#plan, event.model), event.firstContentMs);
+      this.#engine.leastTimesOf(this.#plan).note(event.model, event.firstContentMs);
     }
     this.#spend.hear(event);
     this.#engine.hub.onEvent(event);

@@ -3,7 +3,7 @@ import type { AttemptSink } from './AttemptSink.ts';
 import type { Home } from './CallObserver.ts';
 import type { AttemptContent, ContentListener } from './content.ts';
 import type { AttemptRecord, ErrorCode } from './errors.ts';
-import type { EventListener, SluiceFact } from './events.ts';
+import type { EventListener, SluiceEvent, SluiceFact } from './events.ts';
 import type { RateLimitHints, Usage } from './hints.ts';
 import { currentPace } from './pace.ts';
 import type { RetryBudgetPort } from './ports.ts';
@@ -41,6 +41,8 @@ export interface CallScopeChanges {
   readonly route?: Route | undefined;
   /** Added to the listeners that the frame already has. */
   readonly onEvent?: EventListener | undefined;
+  /** Whether that listener hears facts of a type, now; what nobody hears is not put together. Default: all of them. */
+  readonly hears?: ((type: SluiceFact['type']) => boolean) | undefined;
   /** Added to the sinks that the frame already has. */
   readonly sink?: AttemptSink | undefined;
   /** The consumer's pace: sources await it before each read of a body, unless they were given one of their own. */
@@ -56,6 +58,7 @@ export interface CallScopeChanges {
 interface Listeners<L> {
   readonly first: L;
   readonly rest: Listeners<L> | undefined;
+  readonly hears?: CallScopeChanges['hears'];
 }
 
 interface Frame {
@@ -107,7 +110,7 @@ export class CallScope {
       deadlineMs: changes.deadlineMs ?? Infinity,
       budget: changes.budget,
       route: changes.route,
-      listeners: changes.onEvent && { first: changes.onEvent, rest: undefined },
+      listeners: changes.onEvent && { first: changes.onEvent, rest: undefined, hears: changes.hears },
       sinks: changes.sink && { first: changes.sink, rest: undefined },
       demand: changes.demand ?? currentPace(),
       around: changes.around,
@@ -178,7 +181,9 @@ export class CallScope {
         (changes.deadlineAtMs ?? Infinity) < frame.deadlineAtMs ? (changes.deadlineMs ?? Infinity) : frame.deadlineMs,
       budget: changes.budget ?? frame.budget,
       route: changes.route ?? frame.route,
-      listeners: changes.onEvent ? { first: changes.onEvent, rest: frame.listeners } : frame.listeners,
+      listeners: changes.onEvent
+        ? { first: changes.onEvent, rest: frame.listeners, hears: changes.hears }
+        : frame.listeners,
       sinks: changes.sink ? { first: changes.sink, rest: frame.sinks } : frame.sinks,
       demand: changes.demand ?? frame.demand,
       around: inner && outer ? (work) => outer(() => inner(work)) : (inner ?? outer),
@@ -220,24 +225,21 @@ export class CallScope {
 
   /** Tells every listener. One that throws is ignored: telemetry must not break a stream. */
   report(atMs: number, fact: SluiceFact, model: string | undefined = this.#frame.model): void {
-    const frame = this.#frame;
-    if (frame.listeners === undefined) return;
-    const event = {
-      callId: frame.call.id,
-      attempt: frame.attempt,
-      model,
-      tenant: frame.tenant,
-      conversation: frame.conversation,
-      atMs,
-      ...fact,
-    };
-    for (let node: Listeners<EventListener> | undefined = frame.listeners; node; node = node.rest) {
+    let event: SluiceEvent | undefined;
+    for (let node = this.#frame.listeners; node; node = node.rest) {
+      if (node.hears?.(fact.type) === false) continue;
+      event ??= this.#eventOf(atMs, fact, model);
       try {
         node.first(event);
       } catch {
         // A listener's fault is its own.
       }
     }
+  }
+
+  #eventOf(atMs: number, fact: SluiceFact, model: string | undefined): SluiceEvent {
+    const { call, attempt, tenant, conversation } = this.#frame;
+    return { callId: call.id, attempt, model, tenant, conversation, atMs, ...fact };
   }
 
   /** For sources: the request leaves now. `sentFollows`: {@link sent} will be called, unless the attempt ends before. */

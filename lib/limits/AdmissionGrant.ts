@@ -30,6 +30,8 @@ export interface TargetChange {
 /** Everything that one attempt holds. Pure: times are passed in. */
 export class AdmissionGrant {
   readonly target: AdmissionTarget;
+  /** Kept for whoever holds it, as in a ticket. */
+  owner: unknown;
   readonly #reservation: QuotaReservation;
   readonly #pass: BreakerTicket;
   readonly #mark: AimdMark;
@@ -44,6 +46,7 @@ export class AdmissionGrant {
 
   constructor(target: AdmissionTarget, reservation: QuotaReservation, pass: BreakerTicket, nowMs: number) {
     this.target = target;
+    this.owner = undefined;
     this.#reservation = reservation;
     this.#pass = pass;
     this.#mark = target.takeSlot(nowMs);

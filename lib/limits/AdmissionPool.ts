@@ -27,6 +27,8 @@ export class AdmissionTicket {
   /** Tokens that went to later ones while it was too large for what there was. */
   passed = 0;
   expiry: HeapNode<AdmissionTicket> | undefined;
+  /** Kept for whoever asked; a map beside it would cost every call more. */
+  owner: unknown;
 
   constructor(
     pool: AdmissionPool,
@@ -50,6 +52,7 @@ export class AdmissionTicket {
     this.position = pool.waiting + 1;
     this.foreseenMs = foreseenMs;
     this.expiry = undefined;
+    this.owner = undefined;
   }
 
   get tenant(): string {

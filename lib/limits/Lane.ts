@@ -20,12 +20,15 @@ export class Turn {
   previous: Turn | undefined;
   next: Turn | undefined;
   expiry: HeapNode<Turn> | undefined;
+  /** Kept for whoever entered; a map beside it would cost every call more. */
+  owner: unknown;
 
   constructor(lane: Lane, order: number, enteredAtMs: number, bound: TurnBound) {
     this.lane = lane;
     this.order = order;
     this.enteredAtMs = enteredAtMs;
     this.bound = bound;
+    this.owner = undefined;
   }
 
   get waitedMs(): number {

@@ -25,8 +25,6 @@ export class AdmissionDesk {
   readonly runtime: Runtime;
   readonly machine: Admission;
   readonly #onFact: ((fact: SluiceFact) => void) | undefined;
-  readonly #entries = new Map<AdmissionTicket, Entry>();
-  readonly #held = new Map<AdmissionGrant, LocalAdmitted>();
   /** In line, and not yet told that they wait. */
   #untold: AdmissionTicket[] = [];
   readonly #loop: ServeLoop;
@@ -48,7 +46,7 @@ export class AdmissionDesk {
         subscriber.error(refusedError(ticket, request.model, 'entry'));
         return;
       }
-      this.#entries.set(ticket, { subscriber, request });
+      ticket.owner = { subscriber, request } satisfies Entry;
       subscriber.add(() => this.#leave(ticket));
       // Whoever is behind others of its kind changes nothing. Where it took the place of another, that one is to be told.
       if (this.machine.waiting > waiting && !this.#counts(ticket)) {
@@ -74,7 +72,7 @@ export class AdmissionDesk {
     }
     for (const { target, revoked } of changes) {
       const retryAfterMs = Math.max(1, target.breaker.openMs);
-      for (const grant of revoked) this.#held.get(grant)?.revoke(openError(target.name, retryAfterMs));
+      for (const grant of revoked) heldBy(grant)?.revoke(openError(target.name, retryAfterMs));
     }
   }
 
@@ -90,7 +88,7 @@ export class AdmissionDesk {
 
   /** Its attempt has ended: it can no longer be revoked. */
   ended(grant: AdmissionGrant): void {
-    this.#held.delete(grant);
+    grant.owner = undefined;
   }
 
   /** Whether the next thing to do may have to do with one who has just come. */
@@ -109,7 +107,7 @@ export class AdmissionDesk {
     if (untold.length === 0) return step.untilMs;
     this.#untold = [];
     for (const ticket of untold) {
-      this.#entries.get(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
+      entryOf(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
     }
     return undefined;
   }
@@ -120,8 +118,8 @@ export class AdmissionDesk {
       return;
     }
     const { ticket } = step;
-    const entry = this.#entries.get(ticket);
-    this.#entries.delete(ticket);
+    const entry = entryOf(ticket);
+    ticket.owner = undefined;
     if (step.kind === 'refused') {
       this.tell(step.changes, entry?.request);
       entry?.subscriber.error(refusedError(step.refusal, entry.request.model, 'queue'));
@@ -134,7 +132,7 @@ export class AdmissionDesk {
     }
     const waitedMs = this.runtime.clock.now() - ticket.enqueuedAtMs;
     const admitted = new LocalAdmitted(step.grant, entry.request, waitedMs, this);
-    this.#held.set(step.grant, admitted);
+    step.grant.owner = admitted;
     this.tell(step.changes, entry.request);
     // A listener may have unsubscribed it.
     if (entry.subscriber.closed) {
@@ -147,8 +145,17 @@ export class AdmissionDesk {
 
   #leave(ticket: AdmissionTicket): void {
     // Not there once it was granted: then it belongs to the receiver.
-    if (!this.#entries.delete(ticket)) return;
+    if (entryOf(ticket) === undefined) return;
+    ticket.owner = undefined;
     this.machine.cancel(ticket);
     this.serve();
   }
+}
+
+function entryOf(ticket: AdmissionTicket): Entry | undefined {
+  return ticket.owner as Entry | undefined;
+}
+
+function heldBy(grant: AdmissionGrant): LocalAdmitted | undefined {
+  return grant.owner as LocalAdmitted | undefined;
 }

@@ -1,4 +1,5 @@
 import { catchError, Observable, Subscription } from 'rxjs';
+import type { AttemptSink } from '../core/AttemptSink.ts';
 import type { CallScope } from '../core/CallScope.ts';
 import { isSluiceError, SluiceError } from '../core/errors.ts';
 import type { LocalErrorCode } from '../core/errors.ts';
@@ -17,7 +18,7 @@ import type { ScopedHooks } from './scoped.ts';
 import { Turn } from './Turn.ts';
 
 /** One subscription of `retryWithJitter`, over all its attempts. */
-export class RetryRun<T> implements ScopedHooks<T | Restart> {
+export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
   readonly #settings: RetrySettings<T>;
   readonly #source: Observable<T>;
   readonly #scope: CallScope;
@@ -46,7 +47,7 @@ export class RetryRun<T> implements ScopedHooks<T | Restart> {
     const frame = this.#scope.forNextAttempt();
     const first = this.#attempts++ === 0;
     const earns = first && this.#budget !== undefined;
-    const scope = earns ? frame.with({ sink: { dispatched: () => this.#earn() } }) : frame;
+    const scope = earns ? frame.with({ sink: this }) : frame;
     this.#turn = new Turn(scope, this.#settings.runtime);
     this.#midStream.begin(this.#goOn);
     if (this.#goOn.kind !== 'restart') return scoped<T | Restart>(this.#next, scope, this.#downward, this);
@@ -56,6 +57,10 @@ export class RetryRun<T> implements ScopedHooks<T | Restart> {
     });
     // Outside the marker, which is of this attempt.
     return this.#restarted(attempt$).pipe(catchError((thrown: unknown) => this.instead(thrown)));
+  }
+
+  dispatched(): void {
+    this.#earn();
   }
 
   first(): void {

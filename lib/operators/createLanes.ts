@@ -49,7 +49,6 @@ export function createLanes(options: ConversationLanesOptions = {}, runtime: Run
 class LanesDesk implements LocalLanes {
   readonly #runtime: Runtime;
   readonly #lanes: ConversationLanes;
-  readonly #entries = new Map<Turn, Entry>();
   readonly #started: Turn[] = [];
   #granting = false;
   #timerAtMs = Infinity;
@@ -86,7 +85,7 @@ class LanesDesk implements LocalLanes {
     }
     const { turn } = decision;
     const entry = new Entry(subscriber);
-    this.#entries.set(turn, entry);
+    turn.owner = entry;
     subscriber.add(() => {
       if (!entry.granted) this.#leave(turn);
     });
@@ -102,7 +101,7 @@ class LanesDesk implements LocalLanes {
 
   /** Every turn comes here in the end: when it is released, or when its receiver is gone without it. */
   #leave(turn: Turn): void {
-    this.#entries.delete(turn);
+    turn.owner = undefined;
     const next = this.#lanes.leave(turn);
     this.#watch();
     if (next === undefined) return;
@@ -119,7 +118,7 @@ class LanesDesk implements LocalLanes {
   }
 
   #grant(turn: Turn): void {
-    const entry = this.#entries.get(turn);
+    const entry = entryOf(turn);
     // Its receiver has gone since it was its turn, or was superseded.
     if (entry === undefined) return;
     entry.granted = true;
@@ -132,7 +131,7 @@ class LanesDesk implements LocalLanes {
   }
 
   #lose(turn: Turn, errorOf: (entry: Entry) => SluiceError): void {
-    const entry = this.#entries.get(turn);
+    const entry = entryOf(turn);
     entry?.lose(errorOf(entry));
   }
 
@@ -150,6 +149,10 @@ class LanesDesk implements LocalLanes {
       for (const { turn, refusal } of expired) this.#lose(turn, () => turnRefused(refusal));
     });
   }
+}
+
+function entryOf(turn: Turn): Entry | undefined {
+  return turn.owner as Entry | undefined;
 }
 
 /** Who waits for, or has, a turn. */

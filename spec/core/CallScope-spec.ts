@@ -119,6 +119,34 @@ describe('CallScope', () => {
       expect(() => throwing.content(content)).to.not.throw();
     });
 
+    it('puts together no fact that its listeners do not want to hear', () => {
+      const seen: string[] = [];
+      let made = 0;
+      let everything = false;
+      const fact = {
+        type: 'left' as const,
+        get where() {
+          made++;
+          return 'quota' as const;
+        },
+      };
+      const scope = CallScope.start(runtime, {
+        onEvent: ({ type }) => seen.push(type),
+        hears: (type) => everything || type === 'attempt.started',
+      });
+
+      scope.report(0, fact);
+      scope.report(0, { type: 'attempt.started', server: undefined });
+      expect(seen).to.deep.equal(['attempt.started']);
+      expect(made, 'facts put together').to.equal(0);
+
+      everything = true;
+      scope.report(0, fact);
+      scope.with({ onEvent: ({ type }) => seen.push(`inner ${type}`) }).report(0, fact);
+      expect(seen.slice(1)).to.deep.equal(['left', 'inner left', 'left']);
+      expect(made).to.equal(2);
+    });
+
     it('tells the other listeners when one throws', () => {
       const heard: string[] = [];
       CallScope.start(runtime, { onEvent: ({ type }) => heard.push(type) })
