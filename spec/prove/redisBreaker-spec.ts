@@ -5,12 +5,12 @@ import type { BreakerWorld } from './parts/redisBreaker.ts';
 
 const OPEN_MS = 400;
 
-describeWithRedis('one breaker for four processes', function () {
+describeWithRedis('one breaker for several processes', function () {
   this.timeout(120_000);
   let world: BreakerWorld;
 
   before(async () => {
-    world = await startBreakerWorld();
+    world = await startBreakerWorld(3);
   });
   after(() => world.close());
 

@@ -10,7 +10,6 @@ import { startEmulatorProcess } from './emulatorProcess.ts';
 import type { EmulatorProcess } from './emulatorProcess.ts';
 
 const program = fileURLToPath(new URL('breakerChild.ts', import.meta.url));
-const PROCESSES = 4;
 const LOOPS = 3;
 const DOWN: FaultRule = { kind: 'error', error: 'overloaded', times: 'always' };
 const SILENT: FaultRule = { kind: 'stall', after: 'connect', times: 'always' };
@@ -38,12 +37,14 @@ export type BreakerTold =
 type CallTold = Extract<BreakerTold, { kind: 'call' }>;
 
 export interface BreakerWorld {
+  /** How many ask. */
+  readonly processes: number;
   readonly redis: RedisServer;
   readonly emulator: EmulatorProcess;
   close(): Promise<void>;
 }
 
-export async function startBreakerWorld(): Promise<BreakerWorld> {
+export async function startBreakerWorld(processes = 4): Promise<BreakerWorld> {
   const redis = await startRedisServer();
   const emulator = await startEmulatorProcess({
     firstTokenMs: 20,
@@ -52,6 +53,7 @@ export async function startBreakerWorld(): Promise<BreakerWorld> {
     recordHeaders: ['x-process'],
   });
   return {
+    processes,
     redis,
     emulator,
     async close() {
@@ -82,7 +84,7 @@ export interface OutageResult {
   readonly backAfterMs: number;
 }
 
-/** Four processes ask a provider that goes down, and comes back when it has met so many probes. */
+/** Processes ask a provider that goes down, and comes back when it has met so many probes. */
 export async function runOutage(world: BreakerWorld, settings: OutageSettings): Promise<OutageResult> {
   const { emulator } = world;
   await emulator.script([]);
@@ -161,13 +163,13 @@ export async function runDeadProber(world: BreakerWorld, leaseMs: number): Promi
 }
 
 /** All processes together: one probe at a time, and open times that stay as they are. */
-export const ONE_PROBE = {
+export const ONE_PROBE: BreakerInput = {
   consecutiveFailures: 5,
   errorRatio: null,
   openFactor: 1,
   halfOpenMaxProbes: 1,
   rampMs: 300,
-} as const satisfies BreakerInput;
+};
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const now = (): number => performance.timeOrigin + performance.now();
@@ -198,7 +200,7 @@ class Workers {
 
   static async start(world: BreakerWorld, shared: boolean, breaker: BreakerInput, leaseMs: number): Promise<Workers> {
     const workers = new Workers();
-    const ready = Array.from({ length: PROCESSES }, (_, i) => {
+    const ready = Array.from({ length: world.processes }, (_, i) => {
       const name = `p${i}`;
       const { baseURL } = world.emulator;
       const plan: BreakerPlan = {
