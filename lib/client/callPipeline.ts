@@ -22,22 +22,36 @@ import { runCall } from './runCall.ts';
  * lane, degrade, fallback, and per model retry, admission and the attempt.
  */
 export function callPipeline<T>(engine: Engine, plan: CallPlan<T>): Observable<T | Restart> {
-  const { tenant, priority } = plan.options;
+  const { tenant, priority, signal } = plan.options;
+  const { runtime } = engine;
   const call$ = defer(() => {
     const { policy } = engine;
+    const { deadlineMs = policy.deadlineMs } = plan.options;
     checkPriority(policy, priority);
     const unheard$ = engine.spend.unheard(tenant, spendCap(policy, tenant));
-    if (unheard$ === undefined) return affordable(engine, policy, plan);
-    const scope = currentScope();
-    const affordable$ = defer(() => affordable(engine, policy, plan));
-    return concat(unheard$, scoped(affordable$, scope, scope));
+    const bounded$ =
+      unheard$ === undefined
+        ? affordable(engine, policy, plan)
+        : heard(unheard$, () => affordable(engine, policy, plan));
+    return bounded$.pipe(
+      withDeadline(deadlineMs, { totalMs: policy.totalMs, runtime }),
+      withSignal(signal, { runtime }),
+    );
   });
   return runCall(engine, plan, call$);
 }
 
+/** What has to be known first is waited for within the bounds of the call. */
+function heard<T>(unheard$: Observable<never>, then: () => Observable<T>): Observable<T> {
+  return defer(() => {
+    const scope = currentScope();
+    return concat(unheard$, scoped(defer(then), scope, scope));
+  });
+}
+
 function affordable<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): Observable<T | Restart> {
   const { runtime } = engine;
-  const { conversation, tenant, deadlineMs = policy.deadlineMs, signal } = plan.options;
+  const { conversation, tenant } = plan.options;
   engine.checkSpend(tenant);
   const answered$ = defer(() => askModel(engine, policy, plan, plan.model).pipe(fallbacksOf(engine, policy, plan)));
   const { maxWaitMs } = policy.conversations;
@@ -46,8 +60,6 @@ function affordable<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): Obser
     conversation === undefined
       ? identity
       : inConversation<T | Restart>(engine.lanes, conversation, { maxWaitMs, runtime }),
-    withDeadline(deadlineMs, { totalMs: policy.totalMs, runtime }),
-    withSignal(signal, { runtime }),
   );
 }
 

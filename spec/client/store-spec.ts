@@ -124,6 +124,25 @@ describe('createSluice with a store', () => {
     expect(complete(1).error).to.include({ code: 'spend_capped', requested: 4 });
   });
 
+  it('counts the wait for what others have spent against the deadline, and ends it at an abort', () => {
+    start({
+      models: { a: { price: { inputPerMTok: 1, outputPerMTok: 1 } } },
+      spend: { perTenantPerDay: { default: 3 } },
+    });
+    store.latencyMs = 200;
+    const controller = new AbortController();
+    const aborted = ask(0, { tenant: 'acme', signal: controller.signal });
+    const late = ask(0, { tenant: 'acme', deadlineMs: 100 });
+    runtime.advance(50);
+    expect(aborted.error).to.equal(undefined);
+    controller.abort();
+    expect(aborted.error).to.include({ code: 'aborted' });
+    runtime.advance(50);
+    expect(late.error).to.include({ code: 'timeout_deadline' });
+    runtime.advance(1000);
+    expect(provider.seen).to.have.length(0);
+  });
+
   it('tells when the store is lost, and when it is back', () => {
     start({});
     store.tell('store.lost', 'TIMEOUT');
