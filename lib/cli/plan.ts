@@ -1,5 +1,6 @@
 import { wholeNumber } from '../core/checks.ts';
 import { isSluiceError } from '../core/errors.ts';
+import { printable } from '../policy/policyYaml.ts';
 import { readPlanFile } from '../simulator/plan/loadPlan.ts';
 import type { PlanReading } from '../simulator/plan/parsePlan.ts';
 import { plan } from '../simulator/plan/plan.ts';
@@ -71,7 +72,7 @@ export const planCommand: Command = {
     } finally {
       progress.end();
     }
-    if (values.json === true) inJson({ ok: result.reached, ...result });
+    if (values.json === true) inJson({ ok: result.reached, ...result, policy: printable(result.policy).policy });
     else if (result.reached) terminal.write(planYaml(result));
     else terminal.complain(missedText(result));
     return result.reached ? 0 : 1;

@@ -18,8 +18,8 @@ const WIDTH = 100;
  * left out, and named at the end, unless they are variables of the environment.
  */
 export function policyYaml(policy: PolicyInput, comments: readonly PolicyComment[]): string {
-  const hidden: string[] = [];
-  const document = new Document(withoutSecrets(plainData(policy).data, [], hidden));
+  const { policy: shown, hidden } = printable(policy);
+  const document = new Document(shown);
   for (const { path, text } of comments) {
     const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
     const lines = commentLines(text).map((line) => ` ${line}`);
@@ -36,6 +36,12 @@ export function policyYaml(policy: PolicyInput, comments: readonly PolicyComment
       .map((line) => ` ${line}`)
       .join('\n');
   return document.toString({ lineWidth: 0 });
+}
+
+/** A policy without the keys and addresses that stand in it, and the places of these. */
+export function printable(policy: PolicyInput): { readonly policy: Plain; readonly hidden: readonly string[] } {
+  const hidden: string[] = [];
+  return { policy: withoutSecrets(plainData(policy).data, [], hidden), hidden };
 }
 
 /** A text in lines of comments, without their `#`. */

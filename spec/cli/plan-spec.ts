@@ -79,6 +79,16 @@ precision: 0.3
     expect(told.tried).to.have.length.above(3);
   });
 
+  it('prints no keys', async () => {
+    const keyed = plan.replace('policy: { ', 'policy: { clients: { main: { apiKey: sk-very-secret } }, ');
+    writeFileSync(path, keyed);
+    for (const args of [[path], [path, '--json']]) {
+      const { code, out } = await run(args);
+      expect(code).to.equal(0);
+      expect(out).to.contain('requestsPerMinute').and.not.contain('very-secret');
+    }
+  });
+
   it('draws otherwise for another seed, and runs as often and as long as it is told', async () => {
     const told = async (...args: string[]) => JSON.parse((await run([path, '--json', ...args])).out) as Told;
     interface Told {

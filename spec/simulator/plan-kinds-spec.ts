@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import type { Load, Scenario, Upstream } from '../../lib/simulator/index.ts';
 import { plan } from '../../lib/simulator/plan/plan.ts';
 import type { PlanResult } from '../../lib/simulator/plan/plan.ts';
+import { rangeOf } from '../../lib/simulator/plan/Knob.ts';
+import { knobOf } from '../../lib/simulator/plan/knobOf.ts';
 import type { PlanInput } from '../../lib/simulator/plan/PlanInput.ts';
 
 const quota = { requestsPerMinute: 150, burstRequests: 3 };
@@ -110,6 +112,18 @@ describe('plan: what is looked for', () => {
     });
     expect(values(result)[0]).to.be.within(0.45, 0.6);
     expect(result.found[0]?.aside).to.match(/^The application asks n for [\d.]+ % of the calls of m\.$/);
+  });
+
+  it('a quota in a range of which only one end is given, or none', () => {
+    const ends = (of: object): readonly unknown[] =>
+      rangeOf(knobOf({ kind: 'quota', rate: 'requestsPerMinute', ...of }, scenario, 0.1));
+    // Of 120 calls a minute.
+    expect(ends({})).to.deep.equal([6, 1920]);
+    expect(ends({ from: 300 })).to.deep.equal([300, 1920]);
+    expect(ends({ from: 3000 })).to.deep.equal([3000, 6000]);
+    expect(ends({ to: 4 })).to.deep.equal([2, 4]);
+    expect(ends({ rate: 'tokensPerMinute' })).to.deep.equal([756 * 6, 756 * 1920]);
+    expect(ends({ rate: 'burstRequests' })).to.deep.equal([1, 240]);
   });
 
   it('the largest load', async () => {

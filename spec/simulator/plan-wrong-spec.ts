@@ -129,6 +129,17 @@ const WRONG: readonly (readonly [plan: unknown, problems: readonly string[]])[] 
     finding({ kind: 'deployments', client: 'azure' }, two),
     ['find[0].client: expected a client that serves a model, got "azure"'],
   ],
+  [finding({ kind: 'load', from: 20 }), ['find[0].from: expected a number below to (10), got 20']],
+  [finding({ kind: 'deployments', to: 1 }), ['find[0].to: expected a number above from (1), got 1']],
+  [
+    finding(quota, {
+      ...scenario,
+      policy: { models: { default: { deployments: [{}, { quota: { requestsPerMinute: 6 } }] } } },
+    }),
+    [
+      'find[0].rate: expected a limit that the policy has in one place, got one that models.default.deployments[1].quota.requestsPerMinute holds too',
+    ],
+  ],
   [finding({ kind: 'load', from: 0 }), ['find[0].from: expected a number above 0, got 0']],
 ];
 

@@ -1,7 +1,7 @@
 import { closest } from '../../policy/closest.ts';
 import { modelPolicy } from '../../policy/modelPolicy.ts';
 import { parsePolicy, readPolicy } from '../../policy/parsePolicy.ts';
-import { problemOf, quoted } from '../../policy/PolicyProblem.ts';
+import { atOf, problemOf, quoted } from '../../policy/PolicyProblem.ts';
 import type { PolicyPath, PolicyProblem } from '../../policy/PolicyProblem.ts';
 import { listed } from '../../policy/words.ts';
 import type { Scenario } from '../scenario/Scenario.ts';
@@ -50,11 +50,40 @@ function searchProblems(search: PlanSearch, path: PolicyPath, scenario: Scenario
       found.push(problemOf(path, 'from and to, or values', 'neither of them in full'));
     }
   }
-  const { from, to } = search as { readonly from?: number; readonly to?: number };
+  if (search.kind === 'quota' && found.length === 0) found.push(...heldProblems(search, path, scenario));
+  const { from = STANDARD_ENDS[search.kind]?.[0], to = STANDARD_ENDS[search.kind]?.[1] } = search as {
+    readonly from?: number;
+    readonly to?: number;
+  };
   if (from !== undefined && to !== undefined && from >= to) {
-    found.push(problemOf([...path, 'to'], `a number above from (${from})`, String(to)));
+    const given = 'to' in search && search.to !== undefined;
+    if (given) found.push(problemOf([...path, 'to'], `a number above from (${from})`, String(to)));
+    else found.push(problemOf([...path, 'from'], `a number below to (${to})`, String(from)));
   }
   return found;
+}
+
+/** What is tried where nothing else is said. */
+const STANDARD_ENDS: Readonly<Partial<Record<PlanSearch['kind'], readonly [from: number, to: number]>>> = {
+  deployments: [1, 16],
+  modelShare: [0, 1],
+  load: [0.1, 10],
+};
+
+/** A limit that the policy has for a deployment of that client would go on to hold it. */
+function heldProblems(
+  search: PlanSearch & { readonly kind: 'quota' },
+  path: PolicyPath,
+  { policy = {}, upstreams }: Scenario,
+): readonly PolicyProblem[] {
+  const { rate, client = Object.keys(upstreams)[0] ?? '' } = search;
+  for (const [model, { deployments = [] }] of Object.entries(policy.models ?? {})) {
+    const i = deployments.findIndex((one) => (one.client ?? client) === client && one.quota?.[rate] !== undefined);
+    if (i < 0) continue;
+    const place = atOf(['models', model, 'deployments', i, 'quota', rate]);
+    return [problemOf([...path, 'rate'], 'a limit that the policy has in one place', `one that ${place} holds too`)];
+  }
+  return [];
 }
 
 function clientProblems(client: string | undefined, path: PolicyPath, { upstreams }: Scenario): PolicyProblem[] {

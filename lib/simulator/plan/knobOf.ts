@@ -82,7 +82,8 @@ function quotaRange({ rate, model, from, to }: Of<'quota'>, { load, upstreams }:
     perMinute += callsPerMinute(one, upstreams) * tokens;
   }
   const isBurst = rate === 'burstRequests' || rate === 'burstTokens';
-  const least = from ?? Math.max(1, Math.round(perMinute / (isBurst ? 600 : 20)));
+  const guess = Math.max(1, Math.round(perMinute / (isBurst ? 600 : 20)));
+  const least = from ?? Math.min(guess, Math.max(1, Math.floor((to ?? Infinity) / 2)));
   const most = to ?? Math.max(2 * least, Math.round(perMinute * (isBurst ? 2 : 16)));
   return [least, most];
 }

@@ -22,7 +22,9 @@ export function shownValue(value: PlanValue): string {
 
 /** `time to first content, p95 is 2.31 s, where it is to be at most 2 s`. */
 export function shownMiss({ label, unit, side, limit, bound }: PlanFigure): string {
-  return `${label} ${shownAmount(unit, bound)}, where it is to be ${side} ${shownAmount(unit, limit)}`;
+  const [measured, most] = [shownAmount(unit, bound), shownAmount(unit, limit)];
+  const near = measured === most ? (side === 'at most' ? 'just above ' : 'just below ') : '';
+  return `${label} is ${near}${measured}, where it is to be ${side} ${most}`;
 }
 
 /** The one that is furthest from its target, or nearest to it. */
