@@ -309,6 +309,23 @@ describe('createConcurrencyLimit', () => {
     expect(limit.snapshot()).to.deep.equal({ limit: 1, inFlight: 1, waiting: 1 });
   });
 
+  it('goes on where a listener throws', () => {
+    const limit = createConcurrencyLimit(
+      {
+        initial: 1,
+        min: 1,
+        onFact: () => {
+          throw new Error('mine');
+        },
+      },
+      runtime,
+    );
+    ask(limit, 'a');
+    const waits = ask(limit, 'b');
+    limit.adjust(2);
+    expect(waits.permit).to.not.be.undefined;
+  });
+
   it('reports a change before it grants on account of it', () => {
     const limit = createConcurrencyLimit(
       { initial: 1, min: 1, growEveryMs: 0, maxOverMeasured: Infinity, onFact: ({ type }) => order.push(type) },

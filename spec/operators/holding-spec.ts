@@ -452,6 +452,24 @@ describe('holding', () => {
     expect(outcomes).to.deep.equal([{ kind: 'dropped', dispatched: false }]);
   });
 
+  describe('tells the consumer of a port that throws', () => {
+    const broken = (): never => {
+      throw new SluiceError('limiter_unavailable', 'broken');
+    };
+    for (const [when, changes, source, before] of [
+      ['as its source is asked for', { guard: broken }, of(1), []],
+      ['at the first value', { firstContent: broken }, concat(of(1), NEVER), ['dispatched']],
+      ['at the end', { release: broken }, of(1), ['dispatched', 'next 1']],
+      ['at the failure, in place of it', { release: broken }, throwError(() => failure), []],
+    ] as const) {
+      it(when, () => {
+        run(source.pipe(holding(hold(changes))));
+        expect(log.filter((line) => line !== 'released')).to.deep.equal([...before, 'error limiter_unavailable']);
+        expect(runtime.pending).to.equal(0);
+      });
+    }
+  });
+
   it('delivers a refusal that comes from a timer in the frame in which the consumer subscribed', () => {
     const frames: (string | undefined)[] = [];
     const acquire = (): Observable<string> =>

@@ -35,6 +35,8 @@ describe('text', () => {
         delta({ refusal: 'no' }),
         delta({ tool_calls: [{ function: { arguments: '{}' } }, { function: { arguments: '{}' } }] }),
         delta({ content: '2', reasoning_content: null }),
+        say([{ type: 'image', id: 'i' }]),
+        delta({ audio: { data: 'AAAA' } }),
       ),
     ).to.deep.equal(['2', '|']);
   });
