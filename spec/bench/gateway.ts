@@ -1,7 +1,7 @@
 // The gateway beside no gateway and another one, on one emulator in one run. `FAST=1` shortens it to a trial.
 import { startEmulatorProcess } from '../prove/parts/emulatorProcess.ts';
 import { writeResults } from '../prove/parts/writeResults.ts';
-import { startPortkey, startSluice } from './parts/gateways.ts';
+import { startBareProxy, startPortkey, startSluice } from './parts/gateways.ts';
 import type { Way } from './parts/gateways.ts';
 import {
   FRAME_MS,
@@ -11,14 +11,15 @@ import {
   medianTimes,
   mostStreams,
   requestsPerSecond,
-  sustains,
+  warmUp,
 } from './parts/gatewayRuns.ts';
 import { HttpLoad } from './parts/HttpLoad.ts';
 
 const fast = process.env['FAST'] === '1';
-const ROUNDS = fast ? 200 : 2_000;
-const FOR_MS = fast ? 1_000 : 4_000;
-const TURNS = fast ? 2 : 5;
+const ROUNDS = fast ? 200 : 1_000;
+const FOR_MS = fast ? 500 : 2_000;
+const TURNS = fast ? 1 : 3;
+const WARM_UP = fast ? 2_000 : 12_000;
 const AT_ONCE = 32;
 
 // An answer at once, for what is to be measured is what is added to it; the report counts, and lists nothing.
@@ -31,15 +32,15 @@ const none = (baseURL: string): Way => ({
   close: () => Promise.resolve(),
 });
 
-async function among<R>(baseURL: string, work: (loads: readonly HttpLoad[]) => Promise<R>): Promise<R> {
-  const ways = [none(baseURL), await startSluice(baseURL), await startPortkey(baseURL)];
+async function among<R>(
+  baseURL: string,
+  warm: (load: HttpLoad) => Promise<void>,
+  work: (loads: readonly HttpLoad[]) => Promise<R>,
+): Promise<R> {
+  const ways = [none(baseURL), await startSluice(baseURL), await startPortkey(baseURL), await startBareProxy(baseURL)];
   const loads = ways.map((way) => new HttpLoad(way));
   try {
-    // Until the code of each is compiled.
-    for (const load of loads) {
-      await requestsPerSecond(load, AT_ONCE, FOR_MS * 2);
-      await sustains(load, AT_ONCE);
-    }
+    for (const load of loads) await warm(load);
     return await work(loads);
   } finally {
     for (const load of loads) await load.close();
@@ -47,8 +48,12 @@ async function among<R>(baseURL: string, work: (loads: readonly HttpLoad[]) => P
   }
 }
 
-const names = ['none', 'Sluice', 'Portkey'];
-const measured = await among(quick.baseURL, async (loads) => {
+const names = ['none', 'Sluice', 'Portkey', 'bare proxy'];
+const warmQuick = async (load: HttpLoad): Promise<void> => {
+  await warmUp(load, false, WARM_UP, AT_ONCE);
+  await warmUp(load, true, WARM_UP / 4, AT_ONCE);
+};
+const measured = await among(quick.baseURL, warmQuick, async (loads) => {
   const whole = await medianTimes(loads, false, ROUNDS);
   const content = await medianTimes(loads, true, ROUNDS);
   const rates = loads.map((): number[] => []);
@@ -58,9 +63,10 @@ const measured = await among(quick.baseURL, async (loads) => {
   return { whole, content, rates: rates.map(median) };
 });
 await quick.close();
-const streams = await among(paced.baseURL, async (loads) => {
+const warmPaced = (load: HttpLoad): Promise<void> => warmUp(load, true, WARM_UP / 12, WARM_UP / 48);
+const streams = await among(paced.baseURL, warmPaced, async (loads) => {
   const most: number[] = [];
-  for (const load of loads) most.push(await mostStreams(load, 40, fast ? 1 : 2));
+  for (const load of loads) most.push(await mostStreams(load, 100, fast ? 1 : 2));
   return most;
 });
 await paced.close();
@@ -75,8 +81,9 @@ await writeResults({
   script: 'bench',
   title: 'The gateway, beside none and beside another',
   text: `
-One emulator, asked directly, through Sluice's gateway, and through \`@portkey-ai/gateway\` 1.15.2, each in a process of its own, in one
-run. Whoever asks is a fourth process, with a pool of kept connections; all of them share the cores.
+One emulator, asked directly, through Sluice's gateway, through \`@portkey-ai/gateway\` 1.15.2, and through a proxy of \`node:http\` and
+\`undici\` that passes bytes and does nothing else, which is what a gateway of these parts costs at least. Each is in a process of its
+own, in one run. Whoever asks is a fourth process, with a pool of kept connections; all of them share the cores.
 
 - _Whole_: median time of an answer that is not streamed, ${ROUNDS} of each way, one request after another and each way in turn.
 - _First content_: the same for the second event of a stream, which is the first with text.
@@ -86,7 +93,9 @@ run. Whoever asks is a fourth process, with a pool of kept connections; all of t
 
 Sluice has a quota for requests and for tokens, a concurrency limit, retries and a breaker, none of which is reached. Portkey
 retries nothing, and keeps no limits; it gets the provider by headers. Its streams need \`@hono/node-server\` at 1.13.5,
-which \`overrides\` in \`spec/bench/package.json\` sees to; nothing else about it was changed.`,
+which \`overrides\` in \`spec/bench/package.json\` sees to; nothing else about it was changed.
+
+On a machine with other work, the program needs the processor before it (\`chrt -r 10 npm run bench gateway\` on Linux).`,
   rows: [
     ['gateway', 'whole', 'added', 'first content', 'added', 'a second', 'streams'],
     ...names.map((name, at) => [

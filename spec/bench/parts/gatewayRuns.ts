@@ -34,6 +34,16 @@ export async function requestsPerSecond(load: HttpLoad, atOnce: number, forMs: n
   return (answered / (performance.now() - startMs)) * 1_000;
 }
 
+/** Asks until the code that answers is compiled. */
+export async function warmUp(load: HttpLoad, stream: boolean, requests: number, atOnce: number): Promise<void> {
+  let left = requests;
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (left-- > 0) await load.ask(stream);
+    }),
+  );
+}
+
 /** Whether `count` streams at once come whole, and no frame of them late. */
 export async function sustains(load: HttpLoad, count: number): Promise<boolean> {
   const rampMs = FRAMES * FRAME_MS;

@@ -18,13 +18,22 @@ const here = (file: string): string => fileURLToPath(new URL(file, import.meta.u
 const PORTKEY = here('../node_modules/@portkey-ai/gateway/build/start-server.js');
 
 /** Sluice's gateway in a process of its own. `flags` go to Node, such as `--cpu-prof`. */
-export async function startSluice(baseURL: string, flags: readonly string[] = []): Promise<Way> {
-  const child = fork(here('gatewayChild.ts'), [baseURL], { execArgv: [...flags] });
+export function startSluice(baseURL: string, flags: readonly string[] = []): Promise<Way> {
+  return startChild('Sluice', 'gatewayChild.ts', baseURL, flags);
+}
+
+/** A proxy of the same parts that does nothing else. */
+export function startBareProxy(baseURL: string): Promise<Way> {
+  return startChild('bare proxy', 'bareProxyChild.ts', baseURL, []);
+}
+
+async function startChild(name: string, file: string, baseURL: string, flags: readonly string[]): Promise<Way> {
+  const child = fork(here(file), [baseURL], { execArgv: [...flags] });
   const [url] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [unknown];
-  if (typeof url !== 'string') throw new Error(`the gateway did not start: exit code ${String(url)}`);
+  if (typeof url !== 'string') throw new Error(`${name} did not start: exit code ${String(url)}`);
   const exited = once(child, 'exit');
   return {
-    name: 'Sluice',
+    name,
     origin: url,
     headers: {},
     close: async () => {
