@@ -11,6 +11,8 @@ import type { Refusal } from './Refusal.ts';
 /** How often Node looks for heads that are late. */
 const CHECK_MS = 1_000;
 const SPARE_MS = 1_000;
+/** Connections that wait to be taken. With Node's own 511, some of a thousand clients that come at once wait for seconds. */
+const BACKLOG = 4_096;
 
 /** A server of the gateway's own. What is no request is answered here: it never gets to a listener. */
 export class GatewayServer {
@@ -37,7 +39,7 @@ export class GatewayServer {
 
   async listening(): Promise<{ readonly host: string; readonly port: number }> {
     const { port, host } = this.#settings;
-    this.#server.listen(port, host);
+    this.#server.listen({ port, host, backlog: BACKLOG });
     await once(this.#server, 'listening');
     const { address, port: taken } = this.#server.address() as AddressInfo;
     return { host: address, port: taken };
