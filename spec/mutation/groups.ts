@@ -88,7 +88,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   decoding: wire(['SseDecoder', 'Utf8Reads'], ['SseDecoder']),
   requests: wire(
     ['estimate', 'estimateUsage', 'redact', 'request', 'utf8Length'],
-    ['estimate', 'estimateUsage', 'redact', 'request'],
+    ['estimate', 'estimateUsage', 'redact', 'request', 'utf8Length', 'classifyThrown'],
   ),
   operators: { part: 'operators', files: ['lib/operators/*.ts'], specs: ['spec/operators/*-spec.ts'] },
   shared: { part: 'operators', files: ['lib/operators/shared/*.ts'], specs: ['spec/operators/shared/*-spec.ts'] },

@@ -17,6 +17,81 @@ describe('estimateCost', () => {
     expect(inputOf({ messages: [message('北'.repeat(400))] })).to.equal(307);
   });
 
+  it('counts the text of every part of a request that is sent to the model', () => {
+    const rest = inputOf({});
+    for (const key of ['instructions', 'prompt', 'functions', 'response_format', 'text']) {
+      expect(inputOf({ [key]: 'x'.repeat(400) }) - rest, key).to.equal(100);
+    }
+    expect(inputOf({ model: 'x'.repeat(400), user: 'x'.repeat(400) })).to.equal(rest);
+  });
+
+  it('counts names of fields, numbers, truths, and nothing for what is absent', () => {
+    const rest = inputOf({ tools: [] });
+    const of = (fields: object): number => inputOf({ tools: [fields] }) - rest;
+    expect(of({ abcd: 'x'.repeat(36) })).to.equal(10);
+    expect(of({ abcd: 5 })).to.equal(2);
+    expect(of({ abcd: true, efgh: false })).to.equal(4);
+    expect(of({ abcd: null, efgh: undefined, ijkl: () => 'x' })).to.equal(0);
+    expect(inputOf({ input: 5 })).to.equal(inputOf({}));
+  });
+
+  it('takes roles and types of messages for framing, and types deep within a schema for text', () => {
+    const deep = (depth: number): number => {
+      let value: object = { type: 'x'.repeat(40) };
+      for (let n = 0; n < depth; n++) value = [value];
+      return inputOf({ tools: [value] }) - inputOf({ tools: [] });
+    };
+    expect([deep(0), deep(2), deep(3), deep(4)]).to.deep.equal([0, 0, 10, 10]);
+    expect(inputOf({ messages: [{ role: 'x'.repeat(400), content: 'abcd' }] })).to.equal(8);
+  });
+
+  it('reads no deeper than a request can mean', () => {
+    let nested: unknown = 'x'.repeat(400);
+    for (let n = 0; n < 23; n++) nested = [nested];
+    expect(inputOf({ tools: nested }) - inputOf({})).to.equal(100);
+    expect(inputOf({ tools: [[nested]] }) - inputOf({})).to.equal(0);
+  });
+
+  it('counts an image by its type where its data is elsewhere, and one without details', () => {
+    const text = inputOf({ messages: [message('')] });
+    expect(inputOf({ messages: [message([{ type: 'input_image', file_id: 'f' }])] }) - text).to.equal(765);
+    expect(inputOf({ messages: [message([{ image_url: null }])] }) - text).to.equal(765);
+  });
+
+  it('takes a list of texts, of numbers, or whatever names dimensions for embeddings', () => {
+    for (const request of [
+      { input: ['one'] },
+      { input: [1, 2] },
+      { input: [[1, 2]] },
+      { input: 'one', dimensions: 8 },
+      { input: 'one', encoding_format: 'float' },
+    ]) {
+      expect(estimateCost(request).outputTokens, JSON.stringify(request)).to.equal(0);
+    }
+    for (const request of [
+      { input: 'one' },
+      { input: [{ role: 'user' }] },
+      { input: ['one'], messages: [] },
+      { dimensions: 8 },
+      { input: {}, dimensions: 8 },
+    ]) {
+      expect(estimateCost(request).outputTokens, JSON.stringify(request)).to.equal(1_024);
+    }
+  });
+
+  it('takes no count that is none', () => {
+    const outputOf = (fields: object): number => estimateCost({ ...fields }).outputTokens;
+    for (const value of ['5', NaN, Infinity, -1, [5], null]) {
+      expect(outputOf({ max_tokens: value }), String(value)).to.equal(1_024);
+      expect(outputOf({ n: value }), String(value)).to.equal(1_024);
+    }
+  });
+
+  it('names the option that is wrong', () => {
+    expect(() => estimateCost({}, { bytesPerToken: 0 })).to.throw('bytesPerToken must be finite and above 0');
+    expect(() => estimateCost({}, { defaultOutputTokens: -1 })).to.throw('defaultOutputTokens must be finite and 0');
+  });
+
   it('counts tools and schemas', () => {
     const tool = {
       type: 'function',

@@ -24,6 +24,105 @@ describe('redact', () => {
     expect(redact('ESECRET')).to.equal('…');
   });
 
+  it('keeps numbers, amounts, ratios and durations of every form', () => {
+    for (const word of [
+      ...[
+        '5',
+        '12345678',
+        '1,234',
+        '30,000,000',
+        '$5',
+        '$1,500',
+        '99.5%',
+        '0.123456789',
+        '$12.50',
+        '3/5',
+        '12345678/1',
+      ],
+      ...[
+        '5ns',
+        '3us',
+        '7µs',
+        '644ms',
+        '1.5s',
+        '6m0s',
+        '1h30m5.25s',
+        '7d',
+        '10k',
+        '20K',
+        '3M',
+        '4MB',
+        '5KB',
+        '1d2h3m4s',
+      ],
+    ]) {
+      expect(redact(word), word).to.equal(word);
+    }
+  });
+
+  it('leaves out numbers that are longer, and what only ends or begins like one', () => {
+    for (const word of [
+      ...['123456789', '1,23', '1234,567', '1,234,567,890', '0.1234567890', '$', 'x1,234', '1,234x', '1/123456789'],
+      ...['x5ms', '5msx', '1d2h3m4s5ms', '5.s', '123456789ms', '0.1234567890s', '12/34/56'],
+    ]) {
+      expect(redact(`limit ${word} limit`), word).to.not.contain(word);
+    }
+  });
+
+  it('keeps codes of systems, and nothing that is only spelt like one', () => {
+    for (const code of [
+      'ECONNRESET',
+      'EPIPE',
+      'EAI_AGAIN',
+      'ETIMEDOUT',
+      'ERR_STREAM_PREMATURE_CLOSE',
+      'UND_ERR_SOCKET',
+    ]) {
+      expect(redact(code), code).to.equal(code);
+    }
+    for (const word of ['ECONNRESETX', 'XECONNRESET', 'ERR_AB', 'ERR_lower', 'EALICE', 'UND_ERR_', 'xERR_SOCKET']) {
+      expect(redact(word), word).to.equal('…');
+    }
+  });
+
+  it('keeps words in brackets, with endings and joined, if each part is one', () => {
+    for (const words of [
+      ...[
+        '(rate) [limit] {model} <error> *request* "token"',
+        "the model's limit",
+        'the model’s limit',
+        "can't",
+        "don't",
+      ],
+      ...['rate-limit/error', 'max_tokens=5', 'input+output', 'status:', 'limit!?', 'http2', '…'],
+    ]) {
+      expect(redact(words), words).to.equal(words.trim());
+    }
+    for (const word of ['rate-bobby', "bobby's", 'limit=bobby', 'bobby1', 'max_bobby', '1-2-bobby', 'error-123']) {
+      expect(redact(word), word).to.equal('…');
+    }
+  });
+
+  it('shows marks that stand alone, and no long row of them', () => {
+    expect(redact('limit - 5 : *** !')).to.equal('limit - 5 : *** !');
+    expect(redact('limit ****')).to.equal('limit …');
+  });
+
+  it('joins what it leaves out, takes white space for one, and ends where it is full with a mark', () => {
+    expect(redact('  bobby   tables \n limit\t\tbobby ')).to.equal('… limit …');
+    expect(redact('')).to.equal('');
+    const full = redact('limit '.repeat(60));
+    expect(full).to.match(/^(?:limit )+…$/);
+    expect(full.length).to.be.within(194, 200);
+    expect(redact(`${'limit '.repeat(32)}bobby limit limit`)).to.match(/limit …$/);
+  });
+
+  it('does not take a long word of parts for words', () => {
+    const parts = 'rate-limit-'.repeat(6);
+    expect(redact(parts.slice(0, 54))).to.equal(parts.slice(0, 54));
+    expect(redact(parts)).to.equal('…');
+  });
+
   it('leaves out long quotations even of such words', () => {
     const quoted = 'the model said too much about the request and the server';
     expect(redact(`Invalid value: '${quoted}' in messages`)).to.equal('Invalid value: … in messages');
@@ -74,9 +173,29 @@ describe('redact', () => {
     }
   });
 
+  it('takes scripts and tags off that are not closed, whatever their case', () => {
+    expect(redactHtml('error<SCRIPT src="x">rate limit</Script >model')).to.equal('error model');
+    expect(redactHtml('error<style>rate limit')).to.equal('error');
+    expect(redactHtml('error<p>model</p')).to.equal('error model');
+    expect(redactHtml('rate<br/>limit&#39;&amp;error')).to.equal('rate limit error');
+    expect(redactHtml(`${' '.repeat(4_000)}limit`)).to.equal('');
+  });
+
+  it('lets names of several words pass if they are words of the trade, and no longer ones', () => {
+    expect(redactName('rate limit')).to.equal('rate limit');
+    expect(redactName('rate bobby')).to.equal(undefined);
+    expect(redactName('a'.repeat(64))).to.equal('a'.repeat(64));
+    expect(redactName('a_b-c.d1__12345')).to.equal('a_b-c.d1__12345');
+    for (const name of ['good_b4d', 'a123456', '___', 'x_123456', 'key-1', 'Bearer 5', 'SK_9a']) {
+      expect(redactName(name), name).to.equal(name === '___' ? '___' : undefined);
+    }
+  });
+
   it('lets a content type pass without its parameters', () => {
     expect(redactContentType('Text/HTML; charset=utf-8')).to.equal('text/html');
     expect(redactContentType('application/problem+json')).to.equal('application/problem+json');
-    for (const value of [undefined, '', 'sk-123', 'a/b c']) expect(redactContentType(value)).to.equal(undefined);
+    expect(redactContentType(' text/plain ; x')).to.equal('text/plain');
+    for (const value of [undefined, '', 'sk-123', 'a/b c', '1/a', 'a/b/c', '5text/plain', `text/${'x'.repeat(62)}`])
+      expect(redactContentType(value)).to.equal(undefined);
   });
 });
