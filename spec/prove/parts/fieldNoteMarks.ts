@@ -114,6 +114,22 @@ export const FIELD_NOTES: readonly FieldNote[] = [
       ];
     },
   },
+  {
+    file: 'field-note-e-workers',
+    small: { forMs: 20_000 },
+    marks: ({ best, strategies }) => {
+      const [before, after, sluice] = named(strategies, 'before', 'after', 'sluice');
+      return [
+        near('before: 429s per request', before.rateLimitedShare, 0.18, percent),
+        atMost('after: 429s per request', after.rateLimitedShare, 0.003, percent),
+        near('after: first content, p50', after.firstContentMs.p50, 380, duration),
+        near('after: first content, p99', after.firstContentMs.p99, 2100, duration),
+        atLeast('after: answered', answered(after), 0.997, percent),
+        ...ours(sluice, best, 0.0003),
+        atLeast('Sluice: answered', answered(sluice), 0.9997, percent),
+      ];
+    },
+  },
 ];
 
 /** What is asked of Sluice beside the best possible schedule. */
