@@ -91,7 +91,7 @@ describe('redact', () => {
         '(rate) [limit] {model} <error> *request* "token"',
         "the model's limit",
         'the model’s limit',
-        "can't",
+        "didn't",
         "don't",
       ],
       ...['rate-limit/error', 'max_tokens=5', 'input+output', 'status:', 'limit!?', 'http2', '…'],
