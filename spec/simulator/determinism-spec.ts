@@ -8,6 +8,15 @@ const STRATEGIES: readonly StrategyInput[] = [
   { kind: 'fixed' },
   { kind: 'backoff' },
   { kind: 'backoff', jitter: 'full', heedHints: true, fallback: 'small' },
+  {
+    kind: 'recipe',
+    conversations: true,
+    fallback: ['small'],
+    retry: { attempts: 3, jitter: 'full', hints: 'floor' },
+    breaker: { failures: 5 },
+    buckets: { account: { requestsPerMinute: 900, burstRequests: 10 } },
+    inFlight: { initial: 16, min: 4, max: 64, decrease: 0.7, growEveryMs: 1_000 },
+  },
   { kind: 'sluice' },
 ];
 
