@@ -111,11 +111,11 @@ On a machine with other work, the program needs the processor before it (\`chrt 
   claims: [
     ['less than 0.5 ms is added to an answer', added(whole, 1) < 0.5],
     ['less than 2 ms is added to the first content', added(content, 1) < 2],
-    [`at least 4 times Portkey's answers a second (${times(rates, 1, 2).toFixed(1)})`, times(rates, 1, 2) >= 4],
+    [`at least 4 times Portkey's answers a second (${times(rates, 1, 2).toFixed(2)})`, times(rates, 1, 2) >= 4],
     [
       `at least half of the streams without a gateway (${times(streams, 1, 0).toFixed(2)})`,
       times(streams, 1, 0) >= 0.5,
     ],
-    [`at least 4 times Portkey's streams (${times(streams, 1, 2).toFixed(1)})`, times(streams, 1, 2) >= 4],
+    [`at least 4 times Portkey's streams (${times(streams, 1, 2).toFixed(2)})`, times(streams, 1, 2) >= 4],
   ],
 });
