@@ -32,8 +32,8 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
   let folder: string;
   let url: string;
 
-  function write(of: Scenario): string {
-    const path = join(folder, 'report.html');
+  function write(of: Scenario, name = 'report'): string {
+    const path = join(folder, `${name}.html`);
     writeFileSync(path, htmlReport(of, simulate(of, { timeline: true })));
     return pathToFileURL(path).href;
   }
@@ -160,6 +160,22 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
     expect(await colour()).to.equal('rgb(244, 246, 248)');
     expect(await painted(page, 'Answered', '--line-0')).to.be.above(20);
     expect(await page.locator('figure canvas').count()).to.equal(11);
+  });
+
+  it('plots the limits of which most was used, eight at the most', async () => {
+    const models = Array.from({ length: 10 }, (_, i) => `m${i}`);
+    const many: Scenario = {
+      name: 'ten models, and one that nobody asks',
+      forMs: 4000,
+      load: models.map((model, i) => ({ arrivals: { kind: 'constant', perMinute: 60 * (i + 1) }, model })),
+      upstreams: {
+        main: { models: Object.fromEntries([...models, 'idle'].map((name) => [name, { requestsPerMinute: 6000 }])) },
+      },
+      strategies: [{ kind: 'bare' }],
+    };
+    const { page } = await browser.open(write(many, 'many'));
+    const titles = await page.locator('figure h3', { hasText: 'Quota used' }).allTextContents();
+    expect(titles).to.deep.equal(models.slice(2).map((name) => `Quota used: requests per minute, ${name}`));
   });
 
   it('can be read where it is narrow', async () => {
