@@ -24,8 +24,10 @@ const GOALS = { limits: 95, wire: 95, operators: 90 } as const;
 /** Writes the page of scores from what Stryker has reported so far. */
 export async function writeScores(root: string): Promise<void> {
   const scores = new Map<string, Score>();
-  for (const name of Object.keys(GROUPS)) {
+  for (const [name, group] of Object.entries(GROUPS)) {
+    const own = new Set(globSync([...group.files], { cwd: root }));
     for (const [file, { mutants }] of Object.entries(reportOf(join(root, `reports/mutation/${name}.json`)).files)) {
+      if (!own.has(file)) continue;
       const count = (test: (status: string) => boolean): number => mutants.filter(({ status }) => test(status)).length;
       const killed = count((status) => KILLED.has(status));
       scores.set(file, {
