@@ -53,6 +53,7 @@ export type { PlanInput } from './plan/PlanInput.ts';
 export type { PlanRate } from './plan/PlanInput.ts';
 export type { PlanSearch } from './plan/PlanInput.ts';
 export type { PlanTarget } from './plan/PlanInput.ts';
+export type { PlanTenantTarget } from './plan/PlanInput.ts';
 export type { PlanValue } from './plan/PlanInput.ts';
 export { PLAN_DEFAULTS } from './plan/PlanInput.ts';
 export { planYaml } from './plan/planYaml.ts';

@@ -66,8 +66,22 @@ describe('targetsOf', () => {
   it('asks for nearly all answers, unless told how many', () => {
     const limits = (answeredShare?: number): readonly number[] =>
       targetsOf({ totalP95Ms: 9, ...(answeredShare !== undefined && { answeredShare }) }).map(({ limit }) => limit);
-    expect(limits()).to.deep.equal([9, 0.99]);
-    expect(limits(0.5)).to.deep.equal([9, 0.5]);
+    expect(limits()).to.deep.equal([0.99, 9]);
+    expect(limits(0.5)).to.deep.equal([0.5, 9]);
+  });
+
+  it('asks the same of each tenant that is named, of its own calls', () => {
+    const targets = targetsOf({ tenants: { acme: { firstContentP95Ms: 5 }, globex: { answeredShare: 0.5 } } });
+    expect(targets.map(({ measure: { label }, limit }) => [label, limit])).to.deep.equal([
+      ['answered', 0.99],
+      ['acme: time to first content, p95', 5],
+      ['acme: answered', 0.99],
+      ['globex: answered', 0.5],
+    ]);
+    const none = { p50: NaN, p95: NaN, p99: NaN, max: NaN };
+    const result = { tenants: { acme: { calls: 4, answered: 3, firstContentMs: { ...none, p95: 7 } } } };
+    const measured = targets.slice(1).map(({ measure }) => measure.of(result as unknown as StrategyResult));
+    expect(measured).to.deep.equal([7, 0.75, 0]);
   });
 });
 

@@ -126,6 +126,24 @@ describe('plan: what is looked for', () => {
     expect(ends({ rate: 'burstRequests' })).to.deep.equal([1, 240]);
   });
 
+  it('what one tenant needs beside another', async () => {
+    const bursts: Load = { ...load, arrivals: { kind: 'bursts', size: 40, everyMs: 20_000 }, tenant: 'batch' };
+    const person: Load = { ...load, arrivals: { kind: 'poisson', perMinute: 20 }, tenant: 'person' };
+    const limits = { requestsPerMinute: 6000, burstRequests: 100 };
+    const of: Scenario = {
+      ...scenario,
+      load: [person, bursts],
+      upstreams: { main: { ...upstream, ...limits } },
+      policy: {},
+    };
+    const needed = async (target: PlanInput['target']): Promise<number> => {
+      const find: PlanInput['find'] = [{ kind: 'policy', path: 'maxInFlight', from: 1, to: 64, search: 'smallest' }];
+      return values(await run({ scenario: of, find, target }))[0] as number;
+    };
+    const all = await needed({ tenants: { person: { firstContentP95Ms: 6000 } } });
+    expect(await needed({ tenants: { person: { firstContentP95Ms: 400 } } })).to.be.above(all);
+  });
+
   it('the largest load', async () => {
     const result = await run({ find: [{ kind: 'load', from: 0.25, to: 2 }] });
     // 1.25 times as much would be all of the quota, with waits that have no end.

@@ -38,6 +38,26 @@ const WRONG: readonly (readonly [plan: unknown, problems: readonly string[]])[] 
     { ...plan, target: { costPerMonth: 3 } },
     ['target.costPerMonth: expected a price of gpt-5.5 in the policy, got none'],
   ],
+  [
+    { ...plan, target: { tenants: { acme: {} } } },
+    ['target.tenants.acme: expected a tenant of the load, which has none, got "acme"'],
+  ],
+  [
+    {
+      ...plan,
+      scenario: { ...scenario, load: [{ ...scenario.load[0], tenant: 'acme' }] },
+      target: { tenants: { amce: { totalP95Ms: 3 } } },
+    },
+    ['target.tenants.amce.totalP95Ms: expected one of firstContentP50Ms, ...'],
+  ],
+  [
+    {
+      ...plan,
+      scenario: { ...scenario, load: [{ ...scenario.load[0], tenant: 'acme' }] },
+      target: { tenants: { amce: {} } },
+    },
+    ['target.tenants.amce: expected one of acme, got "amce"; did you mean "acme"?'],
+  ],
   [{ ...plan, scenario: undefined }, ['scenario: expected a scenario, or the path of its file, got nothing']],
   [{ ...plan, scenario: { ...scenario, forMs: -1 } }, ['scenario.forMs: expected a number above 0, got -1']],
   [{ ...plan, find: [] }, ['find: expected a list of numbers to look for, not empty, got a list of 0']],

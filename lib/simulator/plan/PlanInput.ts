@@ -1,19 +1,25 @@
 import type { Scenario } from '../scenario/Scenario.ts';
 
-/** What is to hold. Every target that is named must be met at once. */
-export interface PlanTarget {
+/** What is to hold for the calls of one tenant. */
+export interface PlanTenantTarget {
   /** Time from a call to its first content, of the calls that are answered: at most so much. */
   readonly firstContentP50Ms?: number | undefined;
   readonly firstContentP95Ms?: number | undefined;
   readonly firstContentP99Ms?: number | undefined;
+  /** Answers per call: at least so much, from 0 to 1. Default: 0.99, since times are those of the answered calls. */
+  readonly answeredShare?: number | undefined;
+}
+
+/** What is to hold. Every target that is named must be met at once. */
+export interface PlanTarget extends PlanTenantTarget {
   /** Time from a call to the end of its answer: at most so much. */
   readonly totalP95Ms?: number | undefined;
   /** 429s per request sent: at most so much, from 0 to 1. */
   readonly rateLimitedShare?: number | undefined;
-  /** Answers per call: at least so much, from 0 to 1. Default: 0.99, since times are those of the answered calls. */
-  readonly answeredShare?: number | undefined;
   /** At the prices of the policy: at most so much. */
   readonly costPerMonth?: number | undefined;
+  /** By the name of a tenant, beside the targets of all calls together. */
+  readonly tenants?: Readonly<Record<string, PlanTenantTarget>> | undefined;
 }
 
 /** A limit, as it is called at the provider and in the policy. */

@@ -10,6 +10,16 @@ import { PLAN_DEFAULTS } from './PlanInput.ts';
 import type { PlanInput, PlanSearch, PlanValue } from './PlanInput.ts';
 import { policyPathOf } from './policyPathOf.ts';
 
+function tenantProblems({ target, scenario }: PlanInput): readonly PolicyProblem[] {
+  const traced = scenario.load.flatMap(({ arrivals }) => (arrivals.kind === 'trace' ? arrivals.calls : []));
+  const names = [...new Set([...scenario.load, ...traced].flatMap(({ tenant }) => tenant ?? []))];
+  return Object.keys(target.tenants ?? {}).flatMap((tenant) => {
+    if (names.includes(tenant)) return [];
+    const expected = names.length === 0 ? 'a tenant of the load, which has none' : `one of ${names.join(', ')}`;
+    return [problemOf(['target', 'tenants', tenant], expected, quoted(tenant), { suggestion: closest(tenant, names) })];
+  });
+}
+
 /** What of a plan does not go with its scenario. */
 export function findProblems(plan: PlanInput): readonly PolicyProblem[] {
   const { scenario, find, target } = plan;
@@ -18,6 +28,7 @@ export function findProblems(plan: PlanInput): readonly PolicyProblem[] {
     found.push(problemOf(['target'], 'at least one target', 'none'));
   }
   if (target.costPerMonth !== undefined) found.push(...priceProblems(scenario));
+  found.push(...tenantProblems(plan));
   const seen = new Map<string, number>();
   for (const [i, search] of find.entries()) {
     const path = ['find', i];

@@ -3,7 +3,9 @@ import type { Target } from './targets.ts';
 
 /** One target, as some runs met it. */
 export interface PlanFigure {
-  readonly target: keyof PlanTarget;
+  readonly target: Exclude<keyof PlanTarget, 'tenants'>;
+  /** Of whose calls; of all of them where it is undefined. */
+  readonly tenant: string | undefined;
   readonly label: string;
   readonly limit: number;
   readonly side: 'at most' | 'at least';
@@ -24,14 +26,14 @@ export interface PlanFigure {
 
 /** `values`: one for each run. */
 export function figureOf({ measure, limit }: Target, values: readonly number[]): PlanFigure {
-  const { name, label, side, unit } = measure;
+  const { name, tenant, label, side, unit } = measure;
   const sign = side === 'at most' ? 1 : -1;
   const worst = sign * Math.max(...values.map((value) => sign * value));
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const predicted = mean + sign * predictionMargin(values, mean);
   const bound = within(unit, sign * Math.max(sign * worst, sign * predicted));
   const ratio = ratioOf(bound, limit, side);
-  return { target: name, label, limit, side, unit, mean, worst, bound, room: 1 - ratio, met: ratio <= 1 };
+  return { target: name, tenant, label, limit, side, unit, mean, worst, bound, room: 1 - ratio, met: ratio <= 1 };
 }
 
 /** A bound of a normal distribution may lie where no share can. */

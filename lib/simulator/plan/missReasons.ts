@@ -55,7 +55,9 @@ export async function missReasons(miss: Miss): Promise<readonly string[]> {
   };
   const where = listed(knobs.map((knob, i) => knob.told(candidate.values[i] ?? '')));
   return missed.map((figure) => {
-    const target = targets.find(({ measure }) => measure.name === figure.target) as Target;
+    const target = targets.find(
+      ({ measure }) => measure.name === figure.target && measure.tenant === figure.tenant,
+    ) as Target;
     const { label, unit, side, limit, bound } = figure;
     const head = `${label}: ${shownAmount(unit, bound)} is the nearest, at ${where}; it is to be ${side} ${shownAmount(unit, limit)}.`;
     return `${head} ${causeOf(target, causes, scenario)}`;

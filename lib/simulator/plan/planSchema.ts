@@ -2,18 +2,23 @@ import { z } from 'zod';
 import * as is from '../../policy/schema/leaves.ts';
 import { setting, strict } from '../../policy/schema/leaves.ts';
 import { PLAN_DEFAULTS } from './PlanInput.ts';
-import type { PlanInput, PlanSearch, PlanTarget } from './PlanInput.ts';
+import type { PlanInput, PlanSearch, PlanTarget, PlanTenantTarget } from './PlanInput.ts';
 
 const name = (of: string): z.ZodType<string> => is.text(`the name of a ${of}`);
 
-const target = strict({
+const ofCalls = {
   firstContentP50Ms: setting(is.above0(), 'Time to first content, p50, at most.'),
   firstContentP95Ms: setting(is.above0(), 'Time to first content, p95, at most.'),
   firstContentP99Ms: setting(is.above0(), 'Time to first content, p99, at most.'),
+  answeredShare: setting(is.ratio(), 'Answers per call, at least.', PLAN_DEFAULTS.answeredShare),
+} satisfies Record<keyof PlanTenantTarget, unknown>;
+
+const target = strict({
+  ...ofCalls,
   totalP95Ms: setting(is.above0(), 'Time to the end of the answer, p95, at most.'),
   rateLimitedShare: setting(is.ratio(), '429s per request sent, at most.'),
-  answeredShare: setting(is.ratio(), 'Answers per call, at least.', PLAN_DEFAULTS.answeredShare),
   costPerMonth: setting(is.above0(), 'Cost a month, at most.'),
+  tenants: setting(is.named(strict(ofCalls), 'tenants to targets'), 'Of the calls of a tenant.'),
 } satisfies Record<keyof PlanTarget, unknown>);
 
 const RATES = ['requestsPerMinute', 'tokensPerMinute', 'burstRequests', 'burstTokens'] as const;
