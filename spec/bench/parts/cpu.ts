@@ -35,7 +35,7 @@ export async function cpuRounds<N extends string>(
   const entries = Object.entries<Work>(works) as [N, Work][];
   const out: Record<N, number>[] = [];
   for (let round = 0; round < warmUp + rounds; round++) {
-    const row = {} as Record<N, number>;
+    const row = Object.fromEntries(entries.map(([name]) => [name, NaN])) as Record<N, number>;
     for (let at = 0; at < entries.length; at++) {
       const [name, work] = entries[(at + round) % entries.length] as [N, Work];
       row[name] = await cpuUs(work, times);
