@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { pathOf, SMALL_PAGE, smallPage } from './parts/fieldNotePages.ts';
 
 describe('field notes', function () {
-  this.timeout(60_000);
+  this.timeout(240_000);
   this.slow(10_000);
 
   it('come out as in the committed tables; if they should not, run `npm run prove field-notes-small`', async () => {

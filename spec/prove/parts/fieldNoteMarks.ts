@@ -17,7 +17,7 @@ const SAME = 1.05;
 export const FIELD_NOTES: readonly FieldNote[] = [
   {
     file: 'field-note-a',
-    small: { forMs: 20_000 },
+    small: { forMs: 12_000 },
     marks: ({ best, strategies }) => {
       const [before, after, sluice] = named(strategies, 'before', 'after', 'sluice');
       return [
@@ -65,7 +65,7 @@ export const FIELD_NOTES: readonly FieldNote[] = [
   },
   {
     file: 'field-note-c',
-    small: { forMs: 61_000 },
+    small: { forMs: 30_000 },
     marks: ({ best, strategies }) => {
       const [before, after, sluice, tiers] = named(strategies, 'before', 'after', 'sluice, one', 'sluice, tiers');
       return [
@@ -85,7 +85,7 @@ export const FIELD_NOTES: readonly FieldNote[] = [
   },
   {
     file: 'field-note-d',
-    small: { time: 1 / 12 },
+    small: { time: 1 / 20 },
     marks: ({ strategies }) => {
       const [sluice] = named(strategies, 'sluice');
       return [
@@ -116,7 +116,7 @@ export const FIELD_NOTES: readonly FieldNote[] = [
   },
   {
     file: 'field-note-e-workers',
-    small: { forMs: 20_000 },
+    small: { forMs: 12_000 },
     marks: ({ best, strategies }) => {
       const [before, after, sluice] = named(strategies, 'before', 'after', 'sluice');
       return [
