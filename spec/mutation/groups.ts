@@ -19,7 +19,7 @@ const wire = (files: readonly string[], specs: readonly string[]): MutationGroup
 
 /** Small, so that a group takes minutes: loading all specs for every file would take most of the time. */
 export const GROUPS: Readonly<Record<string, MutationGroup>> = {
-  bucket: limits(['TokenBucket', 'LowWater'], ['TokenBucket']),
+  bucket: limits(['TokenBucket', 'LowWater'], ['TokenBucket', 'LowWater']),
   quota: limits(
     [
       'Quota',
@@ -33,7 +33,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
       'LinkedQueue',
       'Cooldown',
     ],
-    ['Quota', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
+    ['Quota', 'QuotaLayer', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
   ),
   breaker: limits(['CircuitBreaker', 'breakerRules', 'SlidingSums'], ['CircuitBreaker', 'SlidingSums']),
   slots: limits(
@@ -44,12 +44,12 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   queue: limits(['FairQueue', 'work'], ['FairQueue']),
   lanes: limits(
     ['ConversationLanes', 'Lane', 'TurnEstimate', 'turnBound', 'laneRefusals'],
-    ['ConversationLanes', 'operators/createLanes'],
+    ['ConversationLanes', 'TurnEstimate', 'laneRefusals', 'operators/createLanes'],
   ),
   spend: limits(['SpendLedger', 'SpendTotals', 'LeastTimes'], ['SpendLedger', 'LeastTimes']),
   learning: limits(
     ['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'],
-    ['RateSearch', 'operators/admissionLearns'],
+    ['RateSearch', 'LearnedRate', 'operators/admissionLearns'],
   ),
   admission: limits(
     [

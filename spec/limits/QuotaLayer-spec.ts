@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import type { LimitReading } from '../../lib/core/hints.ts';
+import { QuotaLayer } from '../../lib/limits/QuotaLayer.ts';
+import type { LayerCost, LayerOptions } from '../../lib/limits/QuotaLayer.ts';
+
+const BOTH = { requestsPerMinute: 60, burstRequests: 10, tokensPerMinute: 6000, burstTokens: 1000 };
+const REQUESTS = { requestsPerMinute: 60, burstRequests: 10 };
+const TOKENS = { tokensPerMinute: 6000, burstTokens: 1000 };
+const COST: LayerCost = { requests: 1, tokens: 100 };
+
+const layer = (options: LayerOptions = BOTH): QuotaLayer => new QuotaLayer('m', options, 0, 0);
+const levels = (of: QuotaLayer, nowMs = 0): readonly (number | undefined)[] => {
+  const { requests, tokens } = of.snapshot(nowMs);
+  return [requests?.level, tokens?.level];
+};
+const left = (remaining: number): LimitReading => ({
+  remaining,
+  limit: undefined,
+  resetMs: undefined,
+  windowMs: 60_000,
+});
+
+describe('QuotaLayer', () => {
+  for (const [name, options, shown] of [
+    ['requests and tokens', BOTH, [9, 900]],
+    ['requests only', REQUESTS, [9, undefined]],
+    ['tokens only', TOKENS, [undefined, 900]],
+    ['neither', {}, [undefined, undefined]],
+  ] as const) {
+    it(`counts ${name} through the whole of an attempt`, () => {
+      const of = layer(options);
+      const charge = of.charge(0, COST);
+      expect(levels(of)).to.deep.equal(shown);
+      of.dispatch(0, charge);
+      of.handingOver(charge);
+      of.handedOver(charge);
+      of.postpone(0, charge);
+      of.correct(0, charge, 50);
+      expect(levels(of)).to.deep.equal([shown[0], shown[1] && 850]);
+      of.correct(0, charge, -100);
+      expect(levels(of)).to.deep.equal([shown[0], shown[1] && 950]);
+      of.end(0, charge, { requests: 1, tokens: 0 });
+      expect(levels(of)).to.deep.equal([shown[0] && 10, shown[1] && 950]);
+      expect(of.atRest(0)).to.equal(shown[1] === undefined);
+    });
+
+    it(`takes what a provider says is left of ${name}, with and without the attempt that it answered`, () => {
+      for (const hints of [
+        { requests: left(2), tokens: left(300) },
+        { requests: left(2) },
+        { tokens: left(300) },
+        {},
+      ]) {
+        const of = layer(options);
+        const charge = of.charge(0, COST);
+        of.dispatch(0, charge);
+        const none = { retryAfterMs: undefined, retryAfterSource: undefined, shouldRetry: undefined, slowDown: false };
+        of.report(0, { ...none, requests: undefined, tokens: undefined, ...hints }, charge);
+        const due = [hints.requests ? 2 : 9, hints.tokens ? 300 : 900];
+        expect(levels(of)).to.deep.equal([shown[0] && due[0], shown[1] && due[1]]);
+        const unsent = layer(options);
+        unsent.report(0, { ...none, requests: undefined, tokens: undefined, ...hints }, undefined);
+        expect(unsent.atRest(0)).to.equal(
+          Object.keys(hints).every((key) => shown[key === 'requests' ? 0 : 1] === undefined),
+        );
+      }
+    });
+  }
+
+  it('lets nothing come back of what is being handed over, and all of it once it is', () => {
+    const of = layer();
+    const charge = of.charge(0, COST);
+    of.dispatch(0, charge);
+    of.handingOver(charge);
+    expect(levels(of, 60_000)).to.deep.equal([9, 900]);
+    of.handedOver(charge);
+    of.handedOver(charge);
+    expect(levels(of, 60_000)).to.deep.equal([10, 1000]);
+  });
+
+  it('begins to give back from when an attempt was really sent', () => {
+    const of = layer();
+    const charge = of.charge(0, COST);
+    of.postpone(500, charge);
+    expect(levels(of, 1000)).to.deep.equal([9.5, 950]);
+    of.end(1000, charge, COST);
+    expect(levels(of, 1000)).to.deep.equal([10, 1000]);
+  });
+
+  it('is at rest once everything is back', () => {
+    for (const cost of [
+      { requests: 1, tokens: 0 },
+      { requests: 0, tokens: 100 },
+    ]) {
+      const of = layer();
+      of.charge(0, cost);
+      expect(of.atRest(999)).to.equal(false);
+      expect(of.atRest(1000)).to.equal(true);
+    }
+  });
+
+  it('takes other rates for the buckets that it has, and no others', () => {
+    const of = layer();
+    of.setRate(0, { requestsPerMinute: 120, burstRequests: 5 });
+    expect(of.snapshot(0)).to.deep.equal({
+      layer: 'm',
+      requests: { level: 5, burst: 5, perMinute: 120 },
+      tokens: { level: 1000, burst: 1000, perMinute: 6000 },
+    });
+    of.setRate(0, { tokensPerMinute: 3000, burstTokens: 500 });
+    expect(of.snapshot(0).tokens).to.deep.equal({ level: 500, burst: 500, perMinute: 3000 });
+    expect(of.snapshot(0).requests?.perMinute).to.equal(120);
+
+    const requests = layer(REQUESTS);
+    expect(() => requests.setRate(0, BOTH)).to.throw('m.tokensPerMinute at creation must be finite and above 0');
+    expect(requests.snapshot(0)).to.deep.equal({
+      layer: 'm',
+      requests: { level: 10, burst: 10, perMinute: 60 },
+      tokens: undefined,
+    });
+    expect(() => layer(TOKENS).setRate(0, BOTH)).to.throw('m.requestsPerMinute at creation must be finite and above 0');
+  });
+
+  it('goes on with the buckets that another one had too', () => {
+    const previous = layer();
+    const charge = previous.charge(0, COST);
+    const next = layer({ requestsPerMinute: 30, burstRequests: 4 });
+    next.succeed(0, previous);
+    expect(next.snapshot(0)).to.deep.equal({
+      layer: 'm',
+      requests: { level: 4, burst: 4, perMinute: 30 },
+      tokens: undefined,
+    });
+    const both = layer({ ...BOTH, requestsPerMinute: 120 });
+    const requests = layer(REQUESTS);
+    requests.charge(0, COST);
+    both.succeed(0, requests);
+    expect(both.snapshot(0)).to.deep.include({ requests: { level: 9, burst: 10, perMinute: 120 } });
+    expect(both.snapshot(0).tokens?.level).to.equal(1000);
+    previous.end(0, charge, COST);
+    expect(levels(previous)[1]).to.equal(1000);
+  });
+
+  it('counts reserved tokens as back where they may come back', () => {
+    const of = layer(TOKENS);
+    const charge = of.charge(0, { requests: 1, tokens: 600 });
+    const cost = { requests: 1, tokens: 900 };
+    expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, cost, false)).to.equal(5000);
+    expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, cost, true)).to.equal(0);
+    of.correct(0, charge, -200);
+    expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, { requests: 1, tokens: 1000 }, true)).to.equal(0);
+    of.end(0, charge, { requests: 0, tokens: 0 });
+    expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, { requests: 1, tokens: 1000 }, true)).to.equal(4000);
+  });
+});
