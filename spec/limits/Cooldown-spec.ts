@@ -42,6 +42,41 @@ describe('Cooldown', () => {
     expect(cooldown.waitMs(2000)).to.equal(0);
   });
 
+  it('is idle before a pause, and again when the ramp after it is over', () => {
+    const cooldown = new Cooldown({ rampMs: 100, staggerMs: 20 }, never);
+    expect(cooldown.idle).to.equal(true);
+    cooldown.hint(0, 50);
+    expect(cooldown.idle).to.equal(false);
+    const trial = cooldown.passed(50) as number;
+    cooldown.answered(60, trial);
+    expect([cooldown.waitMs(60), cooldown.idle]).to.deep.equal([20, false]);
+    expect([cooldown.waitMs(159), cooldown.idle]).to.deep.equal([0, false]);
+    expect([cooldown.waitMs(160), cooldown.idle]).to.deep.equal([0, true]);
+    expect(cooldown.passed(160)).to.equal(undefined);
+  });
+
+  it('takes other rules, and keeps the pause that has begun', () => {
+    const cooldown = new Cooldown({ unhintedMs: 500 }, never);
+    expect(cooldown.rejected(0, 0)).to.equal(500);
+    cooldown.reload({ unhintedMs: 2000 });
+    expect(cooldown.waitMs(0)).to.equal(500);
+    expect(cooldown.rejected(10, 10)).to.equal(2000);
+    expect(() => cooldown.reload({ unhintedMs: -1 })).to.throw('cooldown.unhintedMs must be finite');
+  });
+
+  it('does not take a first one that gave up for one of a later pause', () => {
+    const cooldown = new Cooldown({}, never);
+    cooldown.hint(0, 50);
+    const first = cooldown.passed(50) as number;
+    cooldown.hint(60, 100);
+    const second = cooldown.passed(160) as number;
+    expect(second).to.not.equal(first);
+    cooldown.gaveUp(170, first);
+    expect(cooldown.waitMs(170)).to.equal(1990);
+    cooldown.gaveUp(170, second);
+    expect(cooldown.waitMs(170)).to.equal(0);
+  });
+
   it('takes the later of overlapping hints', () => {
     const cooldown = new Cooldown({}, never);
     cooldown.hint(0, 2000);

@@ -79,7 +79,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   answers: wire(
     ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems'],
-    ['AnswerAssembler', 'ChatReader'],
+    ['AnswerAssembler', 'ChatReader', 'ResponsesReader'],
   ),
   readers: wire(
     ['ChatReader', 'ChunkReader', 'ResponsesReader', 'responseEvents', 'usage'],
