@@ -37,6 +37,12 @@ describe('arrivalTimes', () => {
     expect(near(80_000)).to.be.closeTo(0.2, 0.1);
   });
 
+  it('makes no call more than its rate in a time that is a whole part of it', () => {
+    for (const perMinute of [7, 49, 700, 1300]) {
+      expect(timesOf({ kind: 'constant', perMinute }, 60_000)).to.have.length(perMinute);
+    }
+  });
+
   it('ascends, ends in time, and is the same for the same seed only', () => {
     const kinds = fc.constantFrom<OpenArrivals>(
       { kind: 'constant', perMinute: 700 },

@@ -10,8 +10,9 @@ export type OpenArrivals = Exclude<Arrivals, { kind: 'workers' } | { kind: 'trac
 export function* arrivalTimes(arrivals: OpenArrivals, untilMs: number, random: () => number): Generator<number, void> {
   switch (arrivals.kind) {
     case 'constant': {
-      const gapMs = MINUTE_MS / arrivals.perMinute;
-      for (let i = 0; i * gapMs < untilMs; i++) yield i * gapMs;
+      // Multiplied first: 700 times a seven hundredth of a minute is rounded to less than a minute.
+      const timeOf = (i: number): number => (i * MINUTE_MS) / arrivals.perMinute;
+      for (let i = 0; timeOf(i) < untilMs; i++) yield timeOf(i);
       return;
     }
     case 'bursts':
