@@ -1,3 +1,16 @@
+export type { Attempt } from '../core/attempt.ts';
+export type { AttemptSource } from '../core/attempt.ts';
+export type { Demand } from '../core/attempt.ts';
+export type { ServerAddress } from '../core/attempt.ts';
+export type { WireData } from '../core/attempt.ts';
+export type { WireEvent } from '../core/attempt.ts';
+export type { WireHead } from '../core/attempt.ts';
+export type { HintSource } from '../core/hints.ts';
+export type { LimitReading } from '../core/hints.ts';
+export type { RateLimitHints } from '../core/hints.ts';
+export type { Clock } from '../core/runtime.ts';
+export type { Runtime } from '../core/runtime.ts';
+export type { Scheduler } from '../core/runtime.ts';
 export type { QuotaChange } from '../emulator/model/FakeProvider.ts';
 export type { QuotaSettings } from '../emulator/model/ProviderQuota.ts';
 export type { AnswerSettings } from '../emulator/model/answerSettings.ts';
