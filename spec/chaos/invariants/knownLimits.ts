@@ -5,6 +5,8 @@ import type { ChaosPlan, PlannedProvider } from '../plan/ChaosPlan.ts';
 /** What a margin may cost of the rate, where the burst does not cover it. */
 const MOST_LOST = 0.03;
 const MINUTE_MS = 60_000;
+/** Connections that are made, and turns of the event loop, between the client and an emulator of the same process. */
+const LOOPBACK_MS = 50;
 
 /**
  * Whether a policy tells all of what a provider allows, so that nothing it refuses is anybody's fault but the client's: the
@@ -15,7 +17,7 @@ export function knowsLimits(plan: ChaosPlan, policy: Policy, client: string): bo
   const provider = plan.providers[client];
   if (provider === undefined) return false;
   const { networkMs, options } = provider;
-  const outOfStepMs = networkMs[1] - networkMs[0];
+  const outOfStepMs = plan.world === 'virtual' ? networkMs[1] - networkMs[0] : LOOPBACK_MS;
   const knows = (known: LayerPolicy, real: QuotaSettings, rules: QuotaRulesPolicy): boolean =>
     sameRates(known, real) && keeps(rules) && marginMs(known, rules) >= outOfStepMs;
   const account = policy.quota.clients[client] ?? policy.quota.account;

@@ -17,8 +17,8 @@ import { StallingRuntime } from './StallingRuntime.ts';
 import type { ProviderWitness, World } from './World.ts';
 
 const LOOK_MS = 5;
-/** Calls over HTTP are short; one that has not ended by then never will. */
-const LONGEST_MS = 30_000;
+/** Calls over HTTP are short; one that has not ended by then never will. A hint of 90 seconds may have been slept out. */
+const LONGEST_MS = 120_000;
 /** Two clients of one store. */
 const PROCESSES = 2;
 
@@ -55,13 +55,14 @@ export async function httpWorld(plan: ChaosPlan, witness: ProviderWitness): Prom
       if (shock.kind === 'store' && server) waiting.push(strike(shock, server));
     },
     async pass(done) {
-      for (let passedMs = 0; !done() && passedMs < LONGEST_MS; passedMs += LOOK_MS) await sleep(LOOK_MS);
+      const untilMs = runtime.clock.now() + LONGEST_MS;
+      while (!done() && runtime.clock.now() < untilMs) await sleep(LOOK_MS);
       await Promise.all(waiting.splice(0));
     },
     async leftovers() {
       const running = (): number => [...emulators.values()].reduce((sum, one) => sum + one.report().running, 0);
       // The news of an abort is on its way.
-      for (let i = 0; i < 200 && running() > 0; i++) await sleep(LOOK_MS);
+      for (let i = 0; i < 1_000 && running() > 0; i++) await sleep(LOOK_MS);
       for (const [client, emulator] of emulators) {
         for (const { model, refusal } of emulator.report().log) witness.judged(client, model, refusal);
       }
