@@ -20,7 +20,7 @@ export const processTerminal: Terminal = {
     const { stderr } = process;
     if (!stderr.isTTY) return undefined;
     // A terminal that does not say how wide it is says 0.
-    return { columns: stderr.columns || UNKNOWN_COLUMNS, write: (text) => void stderr.write(text) };
+    return { columns: stderr.columns || UNKNOWN_COLUMNS, write: (text: string) => void stderr.write(text) };
   },
   interrupted() {
     return new Promise((resolve) => {
