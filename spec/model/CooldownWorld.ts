@@ -129,15 +129,21 @@ export class CooldownWorld implements World {
 
   #answered(trial: Trial): unknown {
     this.#trials.splice(this.#trials.indexOf(trial), 1);
+    const beforeMs = this.#cooldown.waitMs(this.#clock.nowMs);
     this.#cooldown.answered(this.#clock.nowMs, trial.number);
+    const afterMs = this.#cooldown.waitMs(this.#clock.nowMs);
+    must(!trial.over || afterMs === beforeMs, 'the answer of a trial of an earlier pause changes this one');
     if (!trial.over) this.#startRamp();
-    return this.#cooldown.waitMs(this.#clock.nowMs);
+    return afterMs;
   }
 
   #gaveUp(trial: Trial): unknown {
     this.#trials.splice(this.#trials.indexOf(trial), 1);
+    const beforeMs = this.#cooldown.waitMs(this.#clock.nowMs);
     this.#cooldown.gaveUp(this.#clock.nowMs, trial.number);
-    return this.#cooldown.waitMs(this.#clock.nowMs);
+    const afterMs = this.#cooldown.waitMs(this.#clock.nowMs);
+    must(!trial.over || afterMs === beforeMs, 'a trial of an earlier pause that gives up changes this one');
+    return afterMs;
   }
 
   #startRamp(): void {
