@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { seededRandom } from '../../../lib/core/seededRandom.ts';
 import { startEmulator } from '../../../lib/emulator/index.ts';
 import { startGateway } from '../../helpers/gateways.ts';
+import { heapInUse } from '../../helpers/heap.ts';
 import { badRequest, KEY, SECRET, send } from './badRequests.ts';
 import type { BadRequest } from './badRequests.ts';
 
@@ -71,12 +72,11 @@ export async function gatewayFuzz({ requests, seed, concurrency }: FuzzOptions):
       const index = next++;
       const bad = badRequest(index, random);
       judge(bad, await send(port, bad));
-      if (index === Math.floor(requests / 4)) heapAfterWarmUp = process.memoryUsage().heapUsed;
+      if (index === Math.floor(requests / 4)) heapAfterWarmUp = await heapInUse();
     }
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
-  globalThis.gc?.();
-  const heapGrowthBytes = process.memoryUsage().heapUsed - heapAfterWarmUp;
+  const heapGrowthBytes = (await heapInUse()) - heapAfterWarmUp;
   const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }] };
   const alive = (await ask('/v1/chat/completions', body, { authorization: `Bearer ${KEY}` })).status === 200;
   const callsLeft = sluice.snapshot().calls;
