@@ -50,7 +50,7 @@ describe('a simulation of many calls', () => {
     const perCall = first.armed / first.calls;
     expect(second.armed / second.calls).to.be.closeTo(perCall, perCall / 20);
     expect(perCall).to.be.below(14);
-    // Durations are kept, 8 bytes each, of which there are three a call, in arrays that double.
-    expect(second.heap - first.heap).to.be.below(100 * second.calls);
+    // Durations are kept, 8 bytes each, in arrays that double. What is measured of a call alone would be 400.
+    expect(second.heap - first.heap).to.be.below(250 * second.calls);
   });
 });
