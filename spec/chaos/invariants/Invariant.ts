@@ -13,7 +13,7 @@ export interface Stage {
 
 /** Something that must hold at every moment of every run, whatever the plan. */
 export interface Invariant {
-  /** As in `--only`, and in what a failure prints. */
+  /** As the file, and as a failure prints it. */
   readonly name: string;
   /** In one sentence. */
   readonly promise: string;

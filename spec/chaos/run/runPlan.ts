@@ -92,7 +92,6 @@ class ChaosRun {
     for (const sluice of this.#sluices) {
       this.#unheard++;
       sluice.events$.subscribe({ complete: () => this.#unheard-- });
-      sabotage.client?.(sluice);
     }
     this.#caller = new Caller(this.#sluices, history, {
       runtime: world.runtime,

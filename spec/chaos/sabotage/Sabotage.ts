@@ -1,7 +1,7 @@
 import type { AttemptSource } from '../../../lib/core/attempt.ts';
 import type { Observable } from 'rxjs';
 import type { CallObserver } from '../../../lib/core/CallObserver.ts';
-import type { CallOptions, PolicyInput, Runtime, Sluice } from '../../../lib/index.ts';
+import type { CallOptions, PolicyInput, Runtime } from '../../../lib/index.ts';
 
 /** Breaks the client on purpose, behind the back of the invariants. */
 export interface Sabotage {
@@ -11,6 +11,4 @@ export interface Sabotage {
   telemetry?(observer: CallObserver): CallObserver;
   options?(options: CallOptions): CallOptions;
   call?<T>(call$: Observable<T>): Observable<T>;
-  /** When it is there, before any call. */
-  client?(sluice: Sluice): void;
 }
