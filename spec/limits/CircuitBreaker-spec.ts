@@ -115,6 +115,16 @@ describe('CircuitBreaker', () => {
       expect(bench.changes).to.deep.equal([{ from: 'closed', to: 'open', reason: 'error_ratio' }]);
     });
 
+    it('stays closed below the ratio, however many calls there were', () => {
+      const bench = new Bench({ consecutiveFailures: Infinity, errorRatio: 0.5, minCalls: 4 });
+      bench.call(SUCCESS, 3);
+      bench.call(FAILED, 2);
+      expect(bench.state).to.equal('closed');
+      bench.call(FAILED);
+      expect(bench.state).to.equal('open');
+      expect(bench.breaker.ask()).to.deep.equal({ kind: 'refused', retryAfterMs: 15_000, changes: [] });
+    });
+
     it('does not take one failure of one call for a ratio', () => {
       const bench = new Bench({ errorRatio: 0.5, minCalls: 5 });
       bench.call(FAILED);
