@@ -17,8 +17,9 @@ const ignore = (): void => {};
 /** Calls `then` once, and not before it has returned. */
 export function readBody(request: IncomingMessage, options: ReadBodyOptions, then: (read: BodyRead) => void): void {
   const { maxBytes } = options;
-  // By then what came with the head has been parsed: mostly all of it, and there is nothing to listen or wait for.
-  queueMicrotask(() => {
+  // By then, and not a tick earlier, what came with the head has been parsed: mostly all of it, and there is nothing to
+  // listen or wait for.
+  setImmediate(() => {
     if (Number(request.headers['content-length']) > maxBytes) return then('too large');
     const untouched = request.readableFlowing === null && request.readableEncoding === null;
     if (!request.complete || !untouched) return readOn(request, options, then);

@@ -116,13 +116,15 @@ describe('createGateway, calls', () => {
       let text = '';
       socket.on('data', (part) => (text += String(part))).on('error', () => {});
       const closed = new Promise((resolve) => socket.on('close', resolve));
-      socket.write(`POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\n`);
-      socket.write('transfer-encoding: chunked\r\n\r\n');
-      for (const piece of pieces) {
-        if (!socket.destroyed) socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+      const head = `POST ${CHAT} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\n`;
+      const [first = '', ...later] = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`);
+      const end = '0\r\n\r\n';
+      // One piece comes with its head.
+      socket.write(`${head}transfer-encoding: chunked\r\n\r\n${first}${later.length === 0 ? end : ''}`);
+      for (const piece of later.length === 0 ? [] : [...later, end]) {
         await new Promise((resolve) => setImmediate(resolve));
+        if (!socket.destroyed) socket.write(piece);
       }
-      if (!socket.destroyed) socket.write('0\r\n\r\n');
       await closed;
       return text.slice(9, 12);
     };
