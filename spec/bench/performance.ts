@@ -16,7 +16,7 @@ const ROUNDS = fast ? 5 : 11;
 /** Chunks that one sample takes, at most 500 calls: so many that the clock's grain does not show. */
 const CHUNKS_A_SAMPLE = fast ? 2_000 : 5_000;
 /** By each way, before anything is counted. */
-const WARM_UP_CALLS = fast ? 1_000 : 8_000;
+const WARM_UP_CALLS = fast ? 1_000 : 20_000;
 
 type Size = (typeof SIZES)[number];
 type Rounds = readonly Readonly<Record<string, number>>[];
