@@ -463,7 +463,7 @@ describe('holding', () => {
       ['at the failure, in place of it', { release: broken }, throwError(() => failure), []],
     ] as const) {
       it(when, () => {
-        run(source.pipe(holding(hold(changes))));
+        run((source as Observable<unknown>).pipe(holding(hold(changes))));
         expect(log.filter((line) => line !== 'released')).to.deep.equal([...before, 'error limiter_unavailable']);
         expect(runtime.pending).to.equal(0);
       });
