@@ -2,16 +2,14 @@ import type { Usage } from '../core/hints.ts';
 import { isRestart } from '../core/restart.ts';
 import { isOfResponses } from '../operators/answerPart.ts';
 import type { AnswerPart } from '../operators/answerPart.ts';
-import { AnswerAssembler } from '../wire/AnswerAssembler.ts';
+import { assemblerOf } from '../wire/AnswerAssembler.ts';
 import type { AnswerEvent } from './AnswerEvent.ts';
 import { PieceReader } from './PieceReader.ts';
 
 /** Reads the parts of one answer as events without ids. Keeps no text, so that a stream costs the same however long it is. */
 export class AnswerReader {
   #events: AnswerEvent[] = [];
-  readonly #assembler: AnswerAssembler = new AnswerAssembler(
-    (index) => new PieceReader(index, (event) => this.#events.push(event)),
-  );
+  readonly #assembler = assemblerOf((index) => new PieceReader(index, (event) => this.#events.push(event)));
   #told = false;
 
   /** @throws SluiceError `upstream_body_invalid` for a piece of a tool call that could belong to several. */

@@ -6,6 +6,16 @@ import { isCounted, readUsage } from './usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
+type MakeChoice = (index: number) => ChoiceBuilder;
+
+/** Set by the class, which alone can reach its builders. */
+let withChoices: (makeChoice: MakeChoice) => AnswerAssembler;
+
+/** An assembler for those who want to hear of each piece: by the builders of its choices. */
+export function assemblerOf(makeChoice: MakeChoice): AnswerAssembler {
+  return withChoices(makeChoice);
+}
+
 /**
  * Puts an answer together from chat chunks, from Responses events, or from either API's whole body. Each chunk costs its
  * own length and each snapshot the number of its choices: text is appended, and what did not change is shared with the
@@ -15,7 +25,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * several; what came before it is kept. Anything else that is not understood is ignored.
  */
 export class AnswerAssembler {
-  readonly #makeChoice: (index: number) => ChoiceBuilder;
+  #makeChoice: MakeChoice = (index) => new ChoiceBuilder(index);
   #choices: ChoiceBuilder[] = [];
   #rawUsage: unknown;
   #usage: Usage | undefined;
@@ -25,9 +35,13 @@ export class AnswerAssembler {
   #systemFingerprint: string | undefined;
   #restarts = 0;
 
-  /** `makeChoice` is for those who want to hear of each piece. */
-  constructor(makeChoice: (index: number) => ChoiceBuilder = (index) => new ChoiceBuilder(index)) {
-    this.#makeChoice = makeChoice;
+  static {
+    // Not an option of the constructor, which is public: builders are not.
+    withChoices = (makeChoice) => {
+      const assembler = new AnswerAssembler();
+      assembler.#makeChoice = makeChoice;
+      return assembler;
+    };
   }
 
   /** @returns Whether the chunk held content. */

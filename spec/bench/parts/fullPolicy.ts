@@ -31,4 +31,6 @@ export const fullPolicy: PolicyInput = {
 /** With these, every part of {@link fullPolicy} has to do with the call. */
 export const fullOptions: CallOptions = { conversation: 'c-17', tenant: 'acme', priority: 'interactive' };
 
-export const request = { model: 'gpt-5.5', messages: [{ role: 'user' as const, content: 'Say hello.' }] };
+const messages: { role: 'user'; content: string }[] = [{ role: 'user', content: 'Say hello.' }];
+
+export const request: { model: string; messages: typeof messages } = { model: 'gpt-5.5', messages };
