@@ -19,9 +19,9 @@ export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, m
   const { options } = plan;
   const request = plan.request && adaptParams({ ...plan.request, model }, settings.params);
   const cost = costOf(engine, plan, request, model);
-  const attempt = (body: Fields | undefined): Observable<T> =>
+  const attempt = (body: Fields | undefined, needed = cost): Observable<T> =>
     acrossDeployments(
-      engine.admissions.admit(model, cost, (deployment) =>
+      engine.admissions.admit(model, needed, (deployment) =>
         sent(engine, plan, { model, settings, deployment, headers: headersOf(policy, plan) }, body),
       ),
       settings.deployments.length,
@@ -41,7 +41,10 @@ export function askModel<T>(engine: Engine, policy: Policy, plan: CallPlan<T>, m
       restarts: options.restarts ?? false,
       continueWith:
         settings.canContinue && request !== undefined
-          ? (partial: Answer) => attempt(withAssistantPrefix(request, partial))
+          ? (partial: Answer) => {
+              const longer = withAssistantPrefix(request, partial);
+              return attempt(longer, costOf(engine, plan, longer, model));
+            }
           : undefined,
       leastMs: () => engine.leastTimesOf(plan).of(model),
       model,

@@ -179,6 +179,30 @@ describe('createSluice', () => {
       expect(plain.error?.partial?.text).to.equal('half');
     });
 
+    it('midStream continue reserves for what the model is asked to read again', () => {
+      const reserved = (options: CallOptions): number[] => {
+        const levels = [100_000];
+        start(
+          {
+            quota: { account: { tokensPerMinute: 100_000 } },
+            models: { a: { canContinue: true, retry: { baseMs: 1, jitter: 'none' } } },
+          },
+          (_, index) => {
+            levels.push(sluice.snapshot().admission.models['a']?.deployments[0]?.layers[0]?.tokens?.level ?? NaN);
+            return index === 0 ? { text: 'word '.repeat(200), error: 'connection' } : {};
+          },
+        );
+        ask({ midStream: 'continue', ...options });
+        runtime.run();
+        return levels.slice(1).map((level, at) => (levels[at] ?? NaN) - level);
+      };
+      const [first = NaN, second = NaN] = reserved({});
+      expect(second - first).to.be.within(150, 350);
+      const [named = NaN, again = NaN] = reserved({ cost: 500 });
+      expect(named).to.equal(500);
+      expect(again).to.be.closeTo(500, 20);
+    });
+
     it('cost named by the call is refused where it never fits', () => {
       start({ quota: { account: { tokensPerMinute: 1_000 } } });
       const guessed = ask({ cost: { tokens: 2_000, explicit: false } });
