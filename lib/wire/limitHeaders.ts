@@ -110,6 +110,7 @@ function windowOf(limit: number | undefined, remaining: number | undefined, rese
   if (resetMs === undefined || resetMs <= 1.5 * MINUTE_MS) return MINUTE_MS;
   if (limit === undefined || remaining === undefined || limit <= remaining) return resetMs;
   const windowMs = Math.min((resetMs * limit) / (limit - remaining), Math.max(DAY_MS, resetMs));
+  // Stryker disable next-line EqualityOperator: no quotient is exactly 0.15 away from 1
   for (const usual of [HOUR_MS, DAY_MS]) if (Math.abs(windowMs / usual - 1) < 0.15) return usual;
   return Math.ceil(windowMs);
 }
