@@ -15,6 +15,14 @@ describe('durations', () => {
       expect(parseDecimal(text), text).to.equal(undefined);
     }
     expect(parseSeconds('1.5')).to.equal(1_500);
+    expect(parseDecimal('.25')).to.equal(0.25);
+  });
+
+  it('reads texts of up to 64 characters', () => {
+    expect(parseDecimal('1'.padStart(64, '0'))).to.equal(1);
+    expect(parseDecimal('1'.padStart(65, '0'))).to.equal(undefined);
+    expect(parseUnits('1s'.padStart(64, '0'))).to.equal(1_000);
+    expect(parseUnits('1s'.padStart(65, '0'))).to.equal(undefined);
   });
 
   it('parses numbers with units', () => {
@@ -31,6 +39,7 @@ describe('durations', () => {
       '34s': 34_000,
       '1d': 86_400_000,
       '6m 0s': 360_000,
+      ' 5s ': 5_000,
     };
     for (const [text, ms] of Object.entries(expected)) expect(parseUnits(text), text).to.be.closeTo(ms, 1e-6);
     for (const text of ['', '12', 's', '-1s', '1x', '1s!', '1.s', 'soon', '9'.repeat(80) + 's']) {
@@ -41,6 +50,8 @@ describe('durations', () => {
   it('parses the object form of a protobuf Duration', () => {
     expect(parseDurationObject({ seconds: '34', nanos: 500_000_000 })).to.equal(34_500);
     expect(parseDurationObject({ seconds: 2 })).to.equal(2_000);
+    expect(parseDurationObject({ nanos: 5_000_000 })).to.equal(5);
+    expect(parseDurationObject({ seconds: 0 })).to.equal(0);
     for (const value of [null, 3, {}, { seconds: 'x' }, { seconds: -1 }]) {
       expect(parseDurationObject(value)).to.equal(undefined);
     }
@@ -66,6 +77,7 @@ describe('durations', () => {
       'Retry-After: 30': 30_000,
       'retry your request after 5 sec': 5_000,
       'Try\nagain\nin\n20s': 20_000,
+      'Try again \t in\r\n20s': 20_000,
     };
     for (const [text, ms] of Object.entries(expected)) expect(parseWaitText(text), text).to.be.closeTo(ms, 1e-6);
   });
@@ -81,6 +93,7 @@ describe('durations', () => {
       'try again later',
       'try again in a few seconds',
       'try again in 5 models',
+      `${'x'.repeat(2_000)} try again in 5s`,
     ]) {
       expect(parseWaitText(text), text).to.equal(undefined);
     }

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { headerReader } from '../../lib/wire/headers.ts';
-import { MAX_HINT_MS, readHints } from '../../lib/wire/hints.ts';
+import { readErrorBody } from '../../lib/wire/errorBody.ts';
+import { MAX_HINT_MS, hintsOf, readHints } from '../../lib/wire/hints.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 
@@ -107,6 +108,19 @@ describe('readHints', () => {
       undefined,
     );
     expect(waitOf({ 'x-ratelimit-reset-tokens': '30s' })).to.equal(30_000);
+    expect(waitOf({ ...reset, 'x-ratelimit-remaining-requests': '0' })).to.equal(10_000);
+  });
+
+  it('reads the body of every answer that did not succeed, and of no other', () => {
+    const body = { error: { code: 'slow_down', message: 'try again in 5s' } };
+    for (const status of [199, 300, 400, 599])
+      expect(hints({}, body, status)?.retryAfterMs, `${status}`).to.equal(5_000);
+    for (const status of [200, 204, 299]) {
+      expect(hints({}, body, status), `${status}`).to.equal(undefined);
+      expect(
+        hintsOf({ status, headers: headerReader({}), wallNowMs: NOW }, readErrorBody(body))?.retryAfterMs,
+      ).to.equal(undefined);
+    }
   });
 
   it('takes no wait from the limits of an answer that succeeded', () => {
@@ -311,6 +325,16 @@ describe('readHints', () => {
         7_000,
       ],
       ['an Azure gateway', { statusCode: 429, message: 'Rate limit is exceeded. Try again in 26 seconds.' }, 26_000],
+      ['retry_after of 0', { error: { message: 'slow', retry_after: 0 } }, 0],
+      ['retry_after as text', { error: { message: 'slow', retry_after: '3' } }, 3_000],
+      ['retry_after as an epoch in text', { error: { message: 'slow', retry_after: '1767225607' } }, 7_000],
+      ['retry_after_ms with a unit', { error: { message: 'slow', retry_after_ms: '2s' } }, 2_000],
+      [
+        'nothing from fields that are null',
+        { error: { message: 'slow', retry_after: null, metadata: null } },
+        undefined,
+      ],
+      ['nothing from a number beyond all time', { error: { message: 'slow', retry_after: 1e308 } }, undefined],
       [
         'numbers that are no wait',
         { error: { message: 'Limit 3, Used 2, Requested 5.', retry_after: -5, retryDelay: 'x' } },
@@ -328,6 +352,13 @@ describe('readHints', () => {
     expect(hints({ 'retry-after': '1' }, { error: { code: 'rate_limit_exceeded', message: 'x' } })?.slowDown).to.equal(
       false,
     );
+    for (const code of ['slowdown', 'Slow-Down', 'SLOW_DOWN']) {
+      expect(hints({}, { error: { code, message: 'x' } })?.slowDown, code).to.equal(true);
+    }
+    for (const code of ['no_slow_down', 'slow_down_ended']) {
+      expect(hints({ 'retry-after': '1' }, { error: { code, message: 'x' } })?.slowDown, code).to.equal(false);
+    }
+    expect(hints({}, { error: { message: 'Please slow down.' } })?.slowDown).to.equal(true);
   });
 
   it('reads name by name where a reader fails at listing them all', () => {
