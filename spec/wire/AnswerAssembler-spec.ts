@@ -94,6 +94,128 @@ describe('AnswerAssembler', () => {
     expect(answer.text).to.equal('a');
   });
 
+  it('takes a choice whose index is no whole number of 0 or more for the first', () => {
+    for (const index of [-1, 1.5, NaN, '1', null, undefined]) {
+      const answer = assemble(delta({ content: 'a' }), { choices: [{ index, delta: { content: 'b' } }] }).snapshot();
+      expect(answer.choices.map((choice) => [choice.index, choice.text])).to.deep.equal([[0, 'ab']]);
+    }
+  });
+
+  it('says of a chunk whether it held content', () => {
+    const assembler = new AnswerAssembler();
+    for (const chunk of [undefined, null, 'x', [], {}, { choices: 'x' }, { choices: [null] }, delta({})]) {
+      expect(assembler.addChat(chunk), JSON.stringify(chunk)).to.equal(false);
+      expect(assembler.addResponses(chunk), JSON.stringify(chunk)).to.equal(false);
+    }
+    const second = { index: 1, delta: {} };
+    expect(assembler.addChat({ choices: [{ index: 0, delta: { content: 'a' } }, second] })).to.equal(true);
+    expect(assembler.addResponses({ type: 'response.output_text.delta', delta: 'a' })).to.equal(true);
+  });
+
+  it('is empty or blank when all choices are', () => {
+    const stateOf = (...texts: readonly string[]): readonly boolean[] => {
+      const assembler = assemble(...texts.map((content, index) => delta({ content }, index)));
+      return [assembler.empty, assembler.blank];
+    };
+    expect(stateOf('', '')).to.deep.equal([true, true]);
+    expect(stateOf('', ' ')).to.deep.equal([false, true]);
+    expect(stateOf('', 'a')).to.deep.equal([false, false]);
+  });
+
+  it('tells how many choices came, and why those that ended did', () => {
+    const assembler = assemble(delta({ content: 'a' }), {
+      choices: [{ index: 1, delta: {}, finish_reason: 'length' }],
+    });
+    expect(assembler).to.deep.include({ choiceCount: 2, finishedCount: 1, finishReasons: ['length'] });
+  });
+
+  describe('keeps of what names the answer', () => {
+    const named = { id: 'a1', model: 'm', service_tier: 'flex', system_fingerprint: 'fp' };
+    const namesOf = ({ id, model, serviceTier, systemFingerprint }: AnswerAssembler): object => ({
+      id,
+      model,
+      service_tier: serviceTier,
+      system_fingerprint: systemFingerprint,
+    });
+
+    it('what was said last', () => {
+      const later = { id: 'a2', model: 'm2', service_tier: 'default', system_fingerprint: 'fp2' };
+      expect(namesOf(assemble(named))).to.deep.equal(named);
+      expect(namesOf(assemble(named, later))).to.deep.equal(later);
+    });
+
+    it('what was said before, where later chunks do not say it', () => {
+      const none = { id: null, model: null, service_tier: null, system_fingerprint: null };
+      expect(namesOf(assemble(named, none, {}, { id: '', model: '' }))).to.deep.equal(named);
+    });
+
+    it('nothing when it starts over', () => {
+      const assembler = assemble(named);
+      assembler.restart();
+      expect(Object.values(namesOf(assembler))).to.deep.equal([undefined, undefined, undefined, undefined]);
+    });
+
+    it("what a Responses event says within its response, or a response's body itself", () => {
+      for (const event of [
+        { type: 'response.created', response: named },
+        { object: 'response', ...named },
+      ]) {
+        const assembler = new AnswerAssembler();
+        assembler.addResponses(event);
+        assembler.addResponses({ type: 'response.output_text.delta', id: 'other', model: 'other', delta: 'a' });
+        assembler.addResponses({ type: 'response.in_progress', response: { id: 5, model: 5 } });
+        expect(namesOf(assembler)).to.deep.equal(named);
+      }
+    });
+  });
+
+  describe('counts', () => {
+    const counted = (total: number): object => ({ prompt_tokens: total, completion_tokens: 0, total_tokens: total });
+    const told = { inputTokens: 1, outputTokens: 1, totalTokens: 2, cachedInputTokens: 0, reasoningTokens: 0 };
+    const totalOf = (...usages: readonly unknown[]): number | undefined =>
+      assemble(...usages.map((usage) => ({ usage }))).usage?.totalTokens;
+
+    it('what the last report says, but for one of zeros only', () => {
+      expect(totalOf(counted(5), counted(7))).to.equal(7);
+      expect(totalOf(counted(5), counted(0))).to.equal(5);
+      expect(totalOf(counted(0))).to.equal(0);
+    });
+
+    it('what a vendor reports in a place of its own, while the usual one is null', () => {
+      expect(assemble({ usage: null, x_groq: { usage: counted(5) } }).usage?.totalTokens).to.equal(5);
+      expect(assemble({ choices: [{ index: 0, usage: counted(6) }] }).usage?.totalTokens).to.equal(6);
+    });
+
+    it("what a Responses event reports, or a response's body", () => {
+      const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 };
+      for (const event of [
+        { type: 'response.completed', response: { usage } },
+        { object: 'response', usage },
+      ]) {
+        const assembler = new AnswerAssembler();
+        assembler.addResponses(event);
+        assembler.addResponses({ type: 'response.output_text.delta', delta: 'a', usage: counted(9) });
+        expect(assembler.usage?.totalTokens).to.equal(5);
+      }
+    });
+
+    it('what it is told, until a chunk reports it', () => {
+      const assembler = new AnswerAssembler();
+      assembler.addUsage(told);
+      assembler.addUsage({ ...told, totalTokens: 9 });
+      assembler.addChat({ choices: [] });
+      assembler.addResponses({ type: 'response.created', response: { usage: null } });
+      expect(assembler.usage).to.equal(told);
+      assembler.addChat({ usage: counted(5) });
+      expect(assembler.usage?.totalTokens).to.equal(5);
+    });
+
+    it('once, however often it is asked', () => {
+      const assembler = assemble({ usage: counted(5) });
+      expect(assembler.usage).to.equal(assembler.snapshot().usage);
+    });
+  });
+
   it('starts over and counts how often', () => {
     const assembler = assemble(delta({ content: 'Hel' }), {
       choices: [],
