@@ -80,7 +80,7 @@ export class ToolCallBuilder {
     const open = this.#calls.filter((call) => !isWhole(call.arguments));
     if (name !== '' && (open.length !== 1 || open[0]?.name !== '')) return undefined;
     if (open.length === 1) return open[0];
-    if (open.length === 0 && this.#calls.length <= 1) return this.#calls[0];
+    if (this.#calls.length <= 1) return this.#calls[0];
     throw new SluiceError('upstream_body_invalid', 'a piece of a tool call names neither its index nor its id');
   }
 
@@ -116,7 +116,6 @@ function argumentsOf(value: unknown): string {
 
 /** A name comes whole, again with every piece, in pieces, or growing. */
 function joinedName(held: string, came: string): string {
-  if (came === '' || came === held) return held;
   return came.startsWith(held) ? came : held + came;
 }
 
