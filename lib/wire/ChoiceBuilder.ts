@@ -80,6 +80,7 @@ export class ChoiceBuilder {
     if (held) this.addText(content as string);
     else if (Array.isArray(content)) for (const part of content as unknown[]) held = this.#addPart(part) || held;
     // Nearly every delta has no more than this, and each look-up of a field that is absent costs.
+    // Stryker disable next-line ConditionalExpression,LogicalOperator,StringLiteral: a delta without the rest only takes longer
     for (const key in delta) if (key !== 'content' && key !== 'role') return this.#addRest(delta) || held;
     return held;
   }
