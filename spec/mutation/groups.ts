@@ -71,7 +71,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
-    ['hints', 'durations', 'instants'],
+    ['hints', 'headers', 'limitHeaders', 'durations', 'instants'],
   ),
   errors: wire(
     ['classify', 'classifyResponse', 'classifyThrown', 'codes', 'errorBody', 'judge', 'vocabulary'],
@@ -79,7 +79,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   answers: wire(
     ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems'],
-    ['AnswerAssembler', 'ChatReader', 'ResponsesReader'],
+    ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems', 'ChatReader', 'ResponsesReader'],
   ),
   readers: wire(
     ['ChatReader', 'ChunkReader', 'ResponsesReader', 'responseEvents', 'usage'],
