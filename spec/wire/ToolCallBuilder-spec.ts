@@ -49,7 +49,10 @@ describe('ToolCallBuilder', () => {
   });
 
   it('takes arguments that are null for none', () => {
-    for (const body of [{ name: 'f', arguments: null }, { name: 'f', input: null }]) {
+    for (const body of [
+      { name: 'f', arguments: null },
+      { name: 'f', input: null },
+    ]) {
       expect(callsOf({ id: 't1', function: body })).to.deep.equal([['t1', 'f', '']]);
     }
   });
