@@ -121,7 +121,7 @@ export class TokenBucket {
     const slotMs = this.#lagMs / SLOTS;
     const refillsFromMs = slotMs === 0 ? nowMs : (Math.floor(nowMs / slotMs) + 1) * slotMs + this.#lagMs;
     const last = this.#slots.at(-1);
-    if (last !== undefined && this.#slots.length > this.#first && last.refillsFromMs >= refillsFromMs) {
+    if (last !== undefined && last.refillsFromMs >= refillsFromMs) {
       last.amount += cost;
     } else {
       this.#slots.push({ mark: ++this.#lastMark, refillsFromMs, amount: cost });
@@ -194,7 +194,9 @@ export class TokenBucket {
     if (slot === undefined) {
       this.#slots.length = this.#first = 0;
       this.#lagging = 0;
-    } else if (this.#first > SLOTS) {
+    }
+    // Stryker disable next-line ConditionalExpression,EqualityOperator,BlockStatement: it only gives memory back
+    if (this.#first > SLOTS) {
       this.#slots.splice(0, this.#first);
       this.#first = 0;
     }

@@ -122,6 +122,9 @@ describe('TokenBucket', () => {
     expect(bucket.waitMs(0, 1e6)).to.equal(0);
     bucket.charge(0, 0.001);
     expect(bucket.waitMs(0, 1e6)).to.equal(2);
+    const billion = new TokenBucket({ capacity: 1e9, refillPerSecond: 1 }, 0);
+    billion.charge(0, 1);
+    expect(billion.waitMs(0, 1e9)).to.equal(0);
   });
 
   it('holds no more than its capacity, however long it rests', () => {
@@ -138,6 +141,59 @@ describe('TokenBucket', () => {
     expect(bucket.level(50)).to.equal(0);
     expect(bucket.waitMs(0, 1)).to.be.within(150, 152);
     expect(bucket.level(1051)).to.be.closeTo(10, 0.02);
+  });
+
+  it('waits no longer than until what comes back already is enough', () => {
+    const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: 100 }, 0);
+    bucket.charge(0, 0.5);
+    bucket.charge(102, 3);
+
+    expect(bucket.waitMs(102, 7)).to.equal(50);
+  });
+
+  it('counts what lags and what comes back side by side', () => {
+    const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: 100 }, 0);
+    bucket.charge(0, 4);
+    bucket.charge(50, 1);
+
+    expect(bucket.level(142)).to.be.closeTo(5.4, 1e-9);
+  });
+
+  it('is full to the last bit when all has come back', () => {
+    const bucket = new TokenBucket({ capacity: 0.3, refillPerSecond: 1, refillLagMs: 100 }, 0);
+    bucket.charge(0, 0.1);
+    bucket.charge(50, 0.2);
+
+    expect(bucket.level(1000)).to.equal(0.3);
+  });
+
+  it('takes what is charged within a fiftieth of the lag for one charge', () => {
+    const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: 100 }, 0);
+    const [first, same, next, sameAgain] = [0, 1, 2, 3].map((nowMs) => bucket.charge(nowMs, 1));
+
+    expect([same, sameAgain]).to.deep.equal([first, next]);
+    expect(next).to.be.above(first!);
+    expect(bucket.giveBack(3, 5, next!)).to.equal(2);
+  });
+
+  it('lets what is taken after the lag was given up come back with what still lags', () => {
+    const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: 100 }, 0);
+    bucket.charge(0, 5);
+    bucket.setRate(0, { ...tenThenTenPerSecond, refillLagMs: 0 });
+    bucket.charge(0, 3);
+
+    expect(bucket.level(102)).to.equal(2);
+    expect(bucket.level(202)).to.equal(3);
+    expect(bucket.level(1000)).to.equal(10);
+  });
+
+  it('lowers no level by a clock that goes back', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 1000);
+    bucket.charge(1000, 5);
+
+    expect(bucket.level(900)).to.equal(5);
+    expect(bucket.level(1000)).to.equal(5);
+    expect(bucket.level(1100)).to.equal(6);
   });
 
   it('is corrected downwards and never upwards by lower', () => {
@@ -178,6 +234,51 @@ describe('TokenBucket', () => {
 
     expect(bucket.giveBack(100, 1, early)).to.equal(0);
     expect(bucket.level(100)).to.equal(0);
+    const idle = new TokenBucket(tenThenTenPerSecond, 0);
+    expect(idle.giveBack(100, 1, idle.charge(0, 1))).to.equal(0);
+  });
+
+  it('gives back as exactly from a small bucket as from a large one', () => {
+    // The first has come back in part, since the second was taken or since it began to.
+    for (const { refillLagMs, nowMs, back } of [
+      { refillLagMs: 0, nowMs: 45, back: 2.55 },
+      { refillLagMs: 100, nowMs: 150, back: 2.52 },
+    ]) {
+      for (const scale of [1e-3, 1, 1e3]) {
+        const bucket = new TokenBucket({ capacity: 10 * scale, refillPerSecond: 10 * scale, refillLagMs }, 0);
+        const marks = [0, 20, 40].map((chargedMs) => bucket.charge(chargedMs, scale));
+        const given = marks.reduce((sum, mark) => sum + bucket.giveBack(nowMs, scale, mark), 0);
+        expect(given / scale).to.be.closeTo(back, 0.01);
+      }
+    }
+  });
+
+  it('gives back across a change of its size what is left of each charge', () => {
+    const bucket = new TokenBucket(tenThenTenPerSecond, 0);
+    const early = bucket.charge(0, 4);
+    bucket.setRate(400, { capacity: 20, refillPerSecond: 10 });
+    const late = bucket.charge(400, 3);
+
+    expect(bucket.giveBack(400, 4, early)).to.equal(0);
+    expect(bucket.giveBack(400, 3, late)).to.equal(3);
+    for (const scale of [1e-3, 1]) {
+      const scaled = new TokenBucket({ capacity: 10 * scale, refillPerSecond: 10 * scale }, 0);
+      const before = scaled.charge(0, scale);
+      scaled.setRate(0, { capacity: 20 * scale, refillPerSecond: 10 * scale });
+      const after = scaled.charge(0, 5 * scale);
+      expect(scaled.giveBack(0, 5 * scale, after)).to.be.closeTo(5 * scale, 1e-9);
+      expect(scaled.giveBack(0, scale, before)).to.be.closeTo(scale, 1e-9);
+    }
+  });
+
+  it('gives back what still lagged when its size changed', () => {
+    const bucket = new TokenBucket({ ...tenThenTenPerSecond, refillLagMs: 100 }, 0);
+    const early = bucket.charge(0, 4);
+    const late = bucket.charge(510, 2);
+    bucket.setRate(520, { capacity: 20, refillPerSecond: 10 });
+
+    expect(bucket.giveBack(620, 2, late)).to.be.closeTo(2, 1e-9);
+    expect(bucket.giveBack(620, 4, early)).to.equal(0);
   });
 
   it('gives back together no more than is left of several', () => {
