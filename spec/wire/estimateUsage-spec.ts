@@ -43,4 +43,12 @@ describe('estimateUsage', () => {
     expect(outputOf(choice({ reasoning: 'abcd', refusal: 'abcd' }), choice({ index: 1, text: 'a' }))).to.equal(3);
     expect(outputOf(choice({ toolCalls: [call] }))).to.equal(4);
   });
+
+  it('counts input and output together', () => {
+    const { inputTokens, outputTokens, totalTokens } = estimateUsage(
+      request,
+      answerOf(choice({ text: 'a'.repeat(40) })),
+    );
+    expect([outputTokens, totalTokens]).to.deep.equal([10, inputTokens + 10]);
+  });
 });

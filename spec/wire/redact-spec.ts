@@ -1,6 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { redact, redactContentType, redactHtml, redactName } from '../../lib/wire/redact.ts';
+import {
+  causeOf,
+  fieldOf,
+  nameOf,
+  redact,
+  redactContentType,
+  redactHtml,
+  redactName,
+  textOf,
+} from '../../lib/wire/redact.ts';
 
 describe('redact', () => {
   it('keeps what providers say about limits', () => {
@@ -94,11 +103,21 @@ describe('redact', () => {
         "didn't",
         "doesn't",
       ],
+      ...['""rate""', "limit'rate", 'rate--limit', 'REQUEST', 'ERROR_CODE'],
       ...['rate-limit/error', 'max_tokens=5', 'input+output', 'status:', 'limit!?', 'http-2', 'error-12', '…'],
     ]) {
       expect(redact(words), words).to.equal(words);
     }
-    for (const word of ['rate-bobby', "bobby's", 'limit=bobby', 'bobby1', 'max_bobby', '1-2-bobby', 'error-123']) {
+    for (const word of [
+      'rate-bobby',
+      "bobby's",
+      'limit=bobby',
+      'bobby1',
+      'max_bobby',
+      '1-2-bobby',
+      'error-123',
+      "model's-limit",
+    ]) {
       expect(redact(word), word).to.equal('…');
     }
   });
@@ -115,11 +134,15 @@ describe('redact', () => {
     expect(full).to.match(/^(?:limit )+…$/);
     expect(full.length).to.be.within(194, 200);
     expect(redact(`${'limit '.repeat(32)}bobby limit limit`)).to.match(/limit …$/);
+    const longest = `${'limit '.repeat(31)}rate request`;
+    expect(redact(longest)).to.equal(longest).and.have.length(198);
+    expect(redact(`${' '.repeat(4_000)}limit`)).to.equal('');
   });
 
   it('does not take a long word of parts for words', () => {
     const parts = 'rate-limit-'.repeat(6);
-    expect(redact(parts.slice(0, 54))).to.equal(parts.slice(0, 54));
+    expect(redact(parts.slice(0, 60))).to.equal(parts.slice(0, 60));
+    expect(redact(`${parts.slice(0, 55)}limits`)).to.equal('…');
     expect(redact(parts)).to.equal('…');
   });
 
@@ -178,7 +201,7 @@ describe('redact', () => {
     expect(redactHtml('error<style>rate limit')).to.equal('error');
     expect(redactHtml('error<p>model</p')).to.equal('error model');
     expect(redactHtml('rate<br/>limit&#39;&amp;error')).to.equal('rate limit error');
-    expect(redactHtml(`${' '.repeat(4_000)}limit`)).to.equal('');
+    expect(redactHtml(`${'<p>'.repeat(1_400)}limit`)).to.equal('');
   });
 
   it('lets names of several words pass if they are words of the trade, and no longer ones', () => {
@@ -197,5 +220,68 @@ describe('redact', () => {
     expect(redactContentType(' text/plain ; x')).to.equal('text/plain');
     for (const value of [undefined, '', 'sk-123', 'a/b c', '1/a', 'a/b/c', '5text/plain', `text/${'x'.repeat(62)}`])
       expect(redactContentType(value)).to.equal(undefined);
+  });
+
+  describe('of what was thrown', () => {
+    it('keeps name, code and message, each made safe', () => {
+      const thrown = Object.assign(new TypeError('connect ECONNREFUSED to bobby'), { code: 'ECONNREFUSED' });
+      expect(causeOf(thrown)).to.deep.equal({
+        name: 'TypeError',
+        code: 'ECONNREFUSED',
+        message: 'connect ECONNREFUSED to …',
+      });
+      expect(causeOf({ name: 'sk-TEST-0000', code: 'sk-TEST-0000' })).to.deep.equal({
+        name: 'Error',
+        code: undefined,
+        message: '',
+      });
+    });
+
+    it('takes the code from its cause where it has none', () => {
+      expect(causeOf({ message: 'terminated', cause: { code: 'ECONNRESET' } }).code).to.equal('ECONNRESET');
+      expect(causeOf({ code: 'EPIPE', cause: { code: 'ECONNRESET' } }).code).to.equal('EPIPE');
+    });
+
+    it('takes a text for the message', () => {
+      expect(causeOf('rate limit')).to.deep.equal({ name: 'string', code: undefined, message: 'rate limit' });
+    });
+
+    it('names it by its own name, its class, or its type', () => {
+      class LimitError extends Error {}
+      const named = Object.assign(new LimitError(), { name: 'Named' });
+      expect([named, new LimitError(), new Error(), {}, Object.create(null)].map(nameOf)).to.deep.equal([
+        'Named',
+        'LimitError',
+        'Error',
+        'Object',
+        'Error',
+      ]);
+      expect(['x', 5, undefined, null].map(nameOf)).to.deep.equal(['string', 'number', 'undefined', 'object']);
+    });
+
+    it('reads fields of objects and functions, and none that throw', () => {
+      const failing = {
+        get a(): string {
+          throw new Error('mine');
+        },
+      };
+      expect(fieldOf({ a: 1 }, 'a')).to.equal(1);
+      expect(
+        fieldOf(
+          Object.assign(() => 0, { a: 1 }),
+          'a',
+        ),
+      ).to.equal(1);
+      for (const value of [failing, undefined, null]) expect(fieldOf(value, 'a')).to.equal(undefined);
+      expect(fieldOf('text', 'length')).to.equal(undefined);
+    });
+
+    it('takes an empty text for none', () => {
+      expect([textOf({ a: 'x' }, 'a'), textOf({ a: '' }, 'a'), textOf({ a: 5 }, 'a')]).to.deep.equal([
+        'x',
+        undefined,
+        undefined,
+      ]);
+    });
   });
 });
