@@ -75,7 +75,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   errors: wire(
     ['classify', 'classifyResponse', 'classifyThrown', 'codes', 'errorBody', 'judge', 'vocabulary'],
-    ['classifyResponse', 'classifyThrown', 'classifyInStream'],
+    ['classifyResponse', 'classifyThrown', 'classifyInStream', 'errorBody'],
   ),
   answers: wire(
     ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems'],

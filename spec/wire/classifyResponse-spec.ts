@@ -639,4 +639,68 @@ describe('classifyResponse', () => {
     expect(classified(200, undefined)).to.include({ code: 'upstream_body_invalid', status: 200 });
     expect(classified(200, { foo: 1 })).to.include({ code: 'upstream_body_invalid', status: 200 });
   });
+
+  it('says by what it goes: the status, the first name that is another, and what may be shown of the message', () => {
+    const messages: readonly (readonly [string, number, unknown, Record<string, string>?])[] = [
+      ['500 no_room: limit', 500, failure('limit', 'server_error', 'no_room')],
+      ['500 server_error: limit', 500, failure('limit', 'server_error', '500')],
+      ['500: limit', 500, failure('limit', undefined, '500')],
+      ['500: limit', 500, failure('limit'), { 'content-type': 'application/json' }],
+      ['500 no_room', 500, failure('bobby', 'server_error', 'no_room')],
+      ['500 no_room', 500, failure('', 'server_error', 'no_room')],
+      ['500 text/plain', 500, undefined, { 'content-type': 'text/plain' }],
+      ['answered with status 500', 500, undefined],
+      ['answered with status 500', 500, failure('bobby')],
+      ['error in the answer: limit', 200, failure('limit')],
+      ['error in the answer', 200, failure('bobby')],
+      ['502 text/html: Bad gateway', 502, '<p>Bad gateway', { 'content-type': 'text/html' }],
+      ['502: Bad gateway', 502, ' \n<!DOCTYPE html>Bad gateway'],
+      ['502: see … gateway', 502, 'see <html>Bad gateway'],
+      ['502: … gateway', 502, `${' '.repeat(500)}<html>Bad gateway`],
+      ['502: Bad gateway', 502, 'Bad gateway', { 'content-type': 'text/plain' }],
+    ];
+    for (const [message, status, body, headers] of messages) {
+      expect(classified(status, body, headers).message, JSON.stringify(body)).to.equal(message);
+    }
+  });
+
+  it('names the content type of a page, and of what is no answer at all', () => {
+    const typeOf = (status: number, body: unknown, type: string): string | undefined =>
+      classified(status, body, { 'content-type': type }).contentType;
+    expect(typeOf(502, 'x', 'text/html')).to.equal('text/html');
+    expect(typeOf(502, '<html>x', 'text/plain')).to.equal('text/plain');
+    expect(typeOf(200, 'x', 'text/plain')).to.equal('text/plain');
+    expect(typeOf(502, 'x', 'text/plain')).to.equal(undefined);
+    expect(typeOf(500, failure('x'), 'application/json')).to.equal(undefined);
+  });
+
+  it('takes an answer of status 2xx without an error for a broken one, and of no other status', () => {
+    for (const status of [200, 299]) expect(classified(status, {}).code, `${status}`).to.equal('upstream_body_invalid');
+    for (const status of [199, 300]) expect(classified(status, {}).code, `${status}`).to.equal('bad_request');
+  });
+
+  it('takes nothing but a 503 for an overload because of the time that it names', () => {
+    const hint = { 'retry-after': '1' };
+    expect([503, 500, 404].map((status) => classified(status, undefined, hint).code)).to.deep.equal([
+      'overloaded',
+      'server_error',
+      'not_found',
+    ]);
+    expect(classified(503).code).to.equal('server_error');
+    expect(classified(503, failure('x', undefined, 'invalid_api_key'), hint).code).to.equal('auth');
+  });
+
+  it('keeps the id of the request where it can be one, and no key', () => {
+    const idOf = (id: unknown): string | undefined =>
+      classifyResponse({
+        status: 500,
+        headers: headerReader({}),
+        body: { error: { message: 'x', request_id: id } },
+        wallNowMs: 0,
+      }).requestId;
+    for (const id of ['req_1', 'a.b:c/d-e', 'task-1', 'sky_1', 'x'.repeat(128)]) expect(idOf(id), id).to.equal(id);
+    for (const id of ['', 'a b', 'req_1\n', ' req_1', 'x'.repeat(129), 'sk-1', 'SK_1', 'Bearer_1', undefined]) {
+      expect(idOf(id), id).to.equal(undefined);
+    }
+  });
 });
