@@ -254,4 +254,112 @@ describe('classifyThrown', () => {
     expect(classifyThrown(foreign, HEADERS)).to.include({ code: 'aborted' });
     expect(OpenAI).to.be.a('function');
   });
+
+  it('says in its message what happened, and keeps where', () => {
+    const messages: readonly (readonly [unknown, string])[] = [
+      [new APIUserAbortError(), 'the call was aborted'],
+      [coded('x', 'UND_ERR_BODY_TIMEOUT'), 'the body stopped coming'],
+      [coded('x', 'UND_ERR_HEADERS_TIMEOUT'), 'the request timed out'],
+      [coded('x', 'CERT_HAS_EXPIRED'), "the server's certificate was refused: CERT_HAS_EXPIRED"],
+      [coded('x', 'ECONNRESET'), 'the connection failed: ECONNRESET'],
+      [Object.assign(new Error('x'), { name: 'HTTPParserError' }), 'the connection failed: no HTTP came'],
+      [new TypeError('fetch failed'), 'the connection failed'],
+      [new SyntaxError('bad JSON'), 'the answer could not be parsed'],
+      [new Error('x', { cause: new RangeError('y') }), 'the call failed by itself: RangeError'],
+      [new TypeError('x'), 'the call failed by itself: TypeError'],
+    ];
+    for (const [thrown, message] of messages) {
+      const error = classifyThrown(thrown, BODY);
+      const status = /aborted|by itself/.test(message) ? undefined : 200;
+      expect(error, message).to.include({ message, status, requestId: 'req_1', model: 'm1' });
+    }
+  });
+
+  it('takes a status of 300 to 599 for that of an answer, and no other', () => {
+    for (const status of [300, 599]) expect(classifyThrown({ status }, HEADERS).status).to.equal(status);
+    for (const status of [200, 299, 600, 400.5, '429', null]) {
+      expect(classifyThrown({ status }, HEADERS), String(status)).to.include({ code: 'invalid_request' });
+    }
+    expect(classifyThrown({ status: 0, statusCode: 429 }, HEADERS).status).to.equal(429);
+  });
+
+  it('reads the body of the answer where an error keeps it, the nearest first', () => {
+    const body = { error: { code: 'context_length_exceeded', message: 'x' } };
+    const other = { error: { code: 'content_filter', message: 'x' } };
+    const shapes: readonly object[] = [
+      { error: body.error, body: other },
+      { error: null, body },
+      { response: { data: body }, responseBody: other, body: other },
+      { responseBody: JSON.stringify(body), body: other },
+      { body },
+      { code: 'context_length_exceeded' },
+      { type: 'context_length_exceeded', name: 'RateLimitError' },
+      { message: 'maximum context length is 10 tokens' },
+    ];
+    for (const shape of shapes) {
+      expect(classifyThrown({ status: 400, ...shape }, HEADERS).code, JSON.stringify(shape)).to.equal(
+        'context_too_long',
+      );
+    }
+  });
+
+  it('takes the id of the request from the error, then its headers, then the stream', () => {
+    const idOf = (thrown: object): string | undefined => classifyThrown({ status: 500, ...thrown }, BODY).requestId;
+    const headers = { 'x-request-id': 'h' };
+    for (const key of ['requestID', 'request_id', 'requestId']) expect(idOf({ [key]: 'own', headers })).to.equal('own');
+    expect(idOf({ requestID: 'a', request_id: 'b', requestId: 'c' })).to.equal('a');
+    expect(idOf({ request_id: 'b', requestId: 'c' })).to.equal('b');
+    expect([idOf({ headers }), idOf({})]).to.deep.equal(['h', 'req_1']);
+  });
+
+  it('measures an instant in the headers from the time that it is told', () => {
+    const thrown = { status: 429, headers: { 'retry-after': 'Thu, 01 Jan 1970 00:00:09 GMT' } };
+    expect(classifyThrown(thrown, { ...HEADERS, wallNowMs: 2_000 }).retryAfterMs).to.equal(7_000);
+    expect(classifyThrown(thrown, HEADERS).retryAfterMs).to.equal(undefined);
+  });
+
+  it('looks twelve errors deep, and at four of those that were collected', () => {
+    const behind = (depth: number): unknown =>
+      Array.from({ length: depth }).reduce((cause) => new Error('x', { cause }), { status: 429 });
+    expect(classifyThrown(behind(11), HEADERS).code).to.equal('rate_limited');
+    expect(classifyThrown(behind(12), HEADERS).code).to.equal('invalid_request');
+    const collected = (at: number): unknown => ({
+      errors: [...Array.from({ length: at }, () => ({})), { status: 429 }],
+    });
+    expect(classifyThrown(collected(3), HEADERS).code).to.equal('rate_limited');
+    expect(classifyThrown(collected(4), HEADERS).code).to.equal('invalid_request');
+    for (const cause of ['text', 5, null]) expect(classifyThrown({ cause }, HEADERS).code).to.equal('invalid_request');
+  });
+
+  it('knows a failed connection by its words where the class may say so, and by a code', () => {
+    const codeOf = (name: string, message: string): ErrorCode =>
+      classifyThrown(Object.assign(new Error(message), { name }), HEADERS).code;
+    for (const name of ['Error', 'TypeError', 'SocketError', 'FetchError', 'NetworkError']) {
+      expect(codeOf(name, 'socket hang up'), name).to.equal('connection');
+      expect(codeOf(name, 'who knows'), name).to.equal('invalid_request');
+    }
+    expect(codeOf('OwnError', 'socket hang up')).to.equal('invalid_request');
+    expect(classifyThrown({ name: 'OwnError', code: 'connection_error' }, HEADERS).code).to.equal('connection');
+  });
+
+  it('knows a mistake in a program by every class of one', () => {
+    for (const name of ['RangeError', 'ReferenceError', 'EvalError', 'URIError']) {
+      const cause = Object.assign(new Error('x'), { name });
+      expect(classifyThrown(new APIConnectionError({ cause }), HEADERS).code, name).to.equal('invalid_request');
+    }
+  });
+
+  it('keeps the cause, the type and the message of an error inside a stream', () => {
+    const inner = classifyThrown({ name: 'OwnError', error: { code: 'overloaded_error', message: 'limit' } }, BODY);
+    expect(inner).to.include({ code: 'overloaded', message: 'error in the answer overloaded_error: limit' });
+    expect(inner.cause?.name).to.equal('OwnError');
+    const flat = classifyThrown(
+      { name: 'OwnError', code: 'rate_limit_exceeded', type: 'tokens', message: 'limit' },
+      BODY,
+    );
+    expect(flat).to.include({ code: 'rate_limited', providerCode: 'rate_limit_exceeded', providerType: 'tokens' });
+    expect(flat.message).to.equal('error in the answer rate_limit_exceeded: limit');
+    expect(flat.cause?.name).to.equal('OwnError');
+    expect(classifyThrown({ type: 'overloaded_error', error: null }, BODY).code).to.equal('overloaded');
+  });
 });
