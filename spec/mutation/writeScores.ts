@@ -48,7 +48,7 @@ export async function writeScores(root: string): Promise<void> {
     return [
       `## lib/${part}`,
       `Goal: ${goal} %. Measured: ${measured.length} files, ${percent(all)} %.`,
-      `| file | score | killed | survived | constants left out |\n| --- | --- | --- | --- | --- |\n${[...rows, rowOf('all measured', all)].join('\n')}`,
+      `| file | score | killed | survived | left out |\n| --- | --- | --- | --- | --- |\n${[...rows, rowOf('all measured', all)].join('\n')}`,
       ...(missing === '' ? [] : [`Not measured: ${missing}.`]),
     ].join('\n\n');
   });
@@ -56,7 +56,7 @@ export async function writeScores(root: string): Promise<void> {
 
 Stryker changes one thing in a file, such as a comparison, a sum or a call, and runs the tests that reach it: a mutant that no test
 notices survives. The score is the part of the mutants that were noticed. Properties try fixed cases for at most 200 ms each, so that a busy machine finds fewer than a quiet one, and of each
-file only the specs named in \`spec/mutation/groups.ts\` are run. Constants of a module are left out.
+file only the specs named in \`spec/mutation/groups.ts\` are run. Constants of a module are left out, and what a comment in the file says cannot matter.
 Again: \`npm run mutate\`, or a group of it.
 
 ${sections.join('\n\n')}
