@@ -116,7 +116,8 @@ export class SharedAdmissionDesk {
     }
   }
 
-  #enter(subscriber: Subscriber<Admitted>, request: AdmissionRequest, askedAtMs: number): void {
+  /** `told`: it has heard that it waits, at another deployment. */
+  #enter(subscriber: Subscriber<Admitted>, request: AdmissionRequest, askedAtMs: number, told = false): void {
     const { model } = request;
     const ownMs = request.maxWaitMs ?? this.maxWaitMs;
     // The store has to be asked, however short the wait may be.
@@ -135,7 +136,7 @@ export class SharedAdmissionDesk {
       places: new Map(),
       refused: new Map(),
       restUntilMs: -Infinity,
-      told: false,
+      told,
     });
     this.#untold.push(ticket);
     subscriber.add(() => this.#leave(ticket));
@@ -191,6 +192,7 @@ export class SharedAdmissionDesk {
   #grant(grant: AdmissionGrant, ticket: AdmissionTicket, entry: Entry): void {
     const { subscriber, request, askedAtMs } = entry;
     const target = this.#targets.at(grant.target);
+    const told = this.#places.waiterOf(ticket)?.told;
     const credit = this.#places.take(ticket, target);
     this.#ceilings.touch(ticket.tenant);
     if (credit) credit.onCooldown = request.onCooldown;
@@ -226,7 +228,7 @@ export class SharedAdmissionDesk {
       error: (error: unknown) => {
         asked = true;
         admitted.release(DROPPED_UNSENT);
-        if (!subscriber.closed) this.#shut(target, ticket, entry, error);
+        if (!subscriber.closed) this.#shut(target, ticket, { ...entry, told }, error);
       },
     });
     subscriber.add(() => {
@@ -240,7 +242,7 @@ export class SharedAdmissionDesk {
   #shut(
     target: SharedTarget,
     ticket: AdmissionTicket,
-    { subscriber, request, askedAtMs }: Entry,
+    { subscriber, request, askedAtMs, told }: Entry & { readonly told: boolean | undefined },
     thrown: unknown,
   ): void {
     const error = isSluiceError(thrown) ? thrown : unavailable('ERROR', request.model, 'queue');
@@ -251,7 +253,7 @@ export class SharedAdmissionDesk {
       return;
     }
     target.rest(Math.min(LONGEST_REST_MS, error.retryAfterMs ?? LONGEST_REST_MS));
-    this.#enter(subscriber, request, askedAtMs);
+    this.#enter(subscriber, request, askedAtMs, told);
   }
 
   #leave(ticket: AdmissionTicket): void {

@@ -313,6 +313,33 @@ describe('createSharedAdmission', () => {
       expect(deployments.slice(-3)).to.deep.equal(['other', 'other', 'other']);
       nothingLeft();
     });
+
+    it('tells a call once that it waits, also where it is sent on to another deployment', () => {
+      start({
+        quota: { account: { requestsPerMinute: 60, burstRequests: 4, arrivalMarginMs: 0, maxWaitMs: Infinity } },
+        models: {
+          m: {
+            breaker: { ...models.m.breaker, openMs: 100_000 },
+            deployments: [{ client: 'main' }, { client: 'other' }],
+          },
+        },
+      });
+      const others = Array.from({ length: 4 }, () => call(1, held));
+      runtime.advance(10);
+      const told = [0, 0, 0, 0];
+      const calls = told.map((_, i) => call(0, { ...held, onQueued: () => void (told[i] = (told[i] ?? 0) + 1) }));
+      runtime.advance(100);
+      // Only now does it break.
+      for (const { admitted } of others) {
+        const isMain = admitted?.deployment.client === 'main';
+        admitted?.release(isMain ? failure('server_error', { status: 500 }) : SUCCESS);
+      }
+      runtime.advance(20_000);
+      expect(calls.map(({ admitted }) => admitted?.deployment.client)).to.deep.equal(Array(4).fill('other'));
+      expect(told).to.deep.equal([1, 1, 1, 1]);
+      for (const { admitted } of calls) admitted?.release(SUCCESS);
+      nothingLeft();
+    });
   });
 
   describe('ceilings', () => {
