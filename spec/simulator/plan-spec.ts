@@ -1,34 +1,12 @@
 import { expect } from 'chai';
 import { isSluiceError } from '../../lib/core/errors.ts';
 import { simulate } from '../../lib/simulator/index.ts';
-import type { Load, Scenario, Upstream } from '../../lib/simulator/index.ts';
+import type { Scenario } from '../../lib/simulator/index.ts';
 import { plan } from '../../lib/simulator/plan/plan.ts';
 import type { PlanProgress, PlanResult } from '../../lib/simulator/plan/plan.ts';
 import type { PlanInput } from '../../lib/simulator/plan/PlanInput.ts';
+import { before, input, loaded, quota, run, scenario } from './smallPlan.ts';
 
-const quota = { requestsPerMinute: 150, burstRequests: 3 };
-const upstream: Upstream = { ...quota, firstTokenMs: 200, tokenMs: 2, tokens: 10 };
-const load: Load = { arrivals: { kind: 'poisson', perMinute: 120 }, model: 'm' };
-const scenario: Scenario = {
-  name: 'a spec',
-  forMs: 60_000,
-  load: [load],
-  upstreams: { main: upstream },
-  policy: { quota: { account: quota } },
-};
-const input: PlanInput = {
-  scenario,
-  target: { firstContentP95Ms: 1500 },
-  find: [{ kind: 'quota', rate: 'requestsPerMinute', from: 100, to: 600 }],
-  seeds: 3,
-  precision: 0.2,
-};
-const run = (changes: Partial<PlanInput>): Promise<PlanResult> => plan({ ...input, ...changes });
-const loaded = (changes: Partial<Load>): Scenario => ({ ...scenario, load: [{ ...load, ...changes }] });
-const before = (changes: Partial<Upstream>): Scenario => ({
-  ...scenario,
-  upstreams: { main: { ...upstream, ...changes } },
-});
 const code = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,
