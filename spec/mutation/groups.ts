@@ -17,23 +17,22 @@ const wire = (files: readonly string[], specs: readonly string[]): MutationGroup
   specs: specs.map((name) => `spec/wire/${name}-spec.ts`),
 });
 
+const operators = (files: readonly string[], specs: readonly string[]): MutationGroup => ({
+  part: 'operators',
+  files: files.map((name) => `lib/operators/${name}.ts`),
+  specs: specs.map((name) => `spec/operators/${name}-spec.ts`),
+});
+
 /** Small, so that a group takes minutes: loading all specs for every file would take most of the time. */
 export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   bucket: limits(['TokenBucket', 'LowWater'], ['TokenBucket', 'LowWater']),
   quota: limits(
-    [
-      'Quota',
-      'MinuteBucket',
-      'QuotaLayer',
-      'QuotaOptions',
-      'QuotaReservation',
-      'QuotaRoute',
-      'refunds',
-      'WaitLine',
-      'LinkedQueue',
-      'Cooldown',
-    ],
+    ['Quota', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
     ['Quota', 'QuotaLayer', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
+  ),
+  layers: limits(
+    ['QuotaLayer', 'QuotaOptions', 'QuotaReservation', 'QuotaRoute', 'refunds', 'WaitLine', 'layersOf'],
+    ['Quota', 'QuotaLayer', 'operators/createQuotas'],
   ),
   breaker: limits(['CircuitBreaker', 'breakerRules', 'SlidingSums'], ['CircuitBreaker', 'SlidingSums']),
   slots: limits(
@@ -52,22 +51,16 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['RateSearch', 'LearnedRate', 'operators/admissionLearns'],
   ),
   admission: limits(
-    [
-      ...['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionPool', 'AdmissionStanding'],
-      ...[
-        'AdmissionTarget',
-        'AdmissionTargets',
-        'AdmissionTenant',
-        'admissionRefusals',
-        'chooseNext',
-        'layersOf',
-        'placesOf',
-      ],
-    ],
-    [
-      ...['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admissionFairness'],
-      ...['operators/admissionForgets', 'operators/admissionLearns', 'operators/admit'],
-    ],
+    ['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'admissionRefusals', 'placesOf'],
+    ['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admit'],
+  ),
+  fairness: limits(
+    ['AdmissionPool', 'AdmissionTenant', 'chooseNext'],
+    ['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admissionFairness'],
+  ),
+  targets: limits(
+    ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
+    ['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admissionForgets'],
   ),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
@@ -90,6 +83,49 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['estimate', 'estimateUsage', 'redact', 'request', 'utf8Length'],
     ['estimate', 'estimateUsage', 'redact', 'request', 'utf8Length', 'classifyThrown'],
   ),
-  operators: { part: 'operators', files: ['lib/operators/*.ts'], specs: ['spec/operators/*-spec.ts'] },
-  shared: { part: 'operators', files: ['lib/operators/shared/*.ts'], specs: ['spec/operators/shared/*-spec.ts'] },
+  retries: operators(
+    [
+      ...['retryWithJitter', 'RetryRun', 'RetryWithJitterOptions', 'createRetryBudget'],
+      ...['MidStream', 'joinAnswers', 'marked', 'Turn', 'withAssistantPrefix'],
+    ],
+    ['retryWithJitter', 'midStream', 'withAssistantPrefix', 'fallbackModel'],
+  ),
+  fallbacks: operators(
+    ['fallbackModel', 'FallbackRun', 'FallbackChain', 'FallbackModelOptions'],
+    ['fallbackModel', 'midStream'],
+  ),
+  breaking: operators(['circuitBreak', 'createBreaker'], ['circuitBreak', 'createBreaker', 'breakerContract']),
+  throttling: operators(
+    ['throttleByBucket', 'QuotaDesk', 'QuotaGrant', 'ServeLoop', 'costOption', 'createQuota', 'createQuotas'],
+    ['throttleByBucket', 'createQuota', 'createQuotas', 'quotaContract', 'AdmissionDesk'],
+  ),
+  admitting: operators(
+    ['AdmissionDesk', 'admit', 'LocalAdmitted', 'admissionErrors', 'admissionSnapshot', 'createAdmission'],
+    ['AdmissionDesk', 'admit', 'createAdmission'],
+  ),
+  holding: operators(
+    ['holding', 'Hold', 'HeldRun', 'scoped'],
+    ['holding', 'throttleByBucket', 'limitConcurrency', 'circuitBreak', 'admit', 'retryWithJitter'],
+  ),
+  conversations: operators(
+    ['concatByConversation', 'inConversation', 'createLanes', 'Keyed'],
+    ['concatByConversation', 'inConversation', 'createLanes', 'Keyed'],
+  ),
+  concurrency: operators(
+    ['limitConcurrency', 'createConcurrencyLimit'],
+    ['limitConcurrency', 'createConcurrencyLimit', 'concurrencyContract'],
+  ),
+  deadlines: operators(
+    ['withDeadline', 'withSignal', 'Progress', 'degradeTo', 'abortError', 'after'],
+    ['withDeadline', 'withSignal', 'degradeTo'],
+  ),
+  texts: operators(
+    ['answer', 'answerPart', 'lastAnswer', 'text', 'FirstText', 'adaptParams', 'toAsyncIterable'],
+    ['answer', 'text', 'adaptParams', 'toAsyncIterable'],
+  ),
+  shared: {
+    part: 'operators',
+    files: ['lib/operators/shared/*.ts'],
+    specs: ['spec/operators/shared/*-spec.ts'],
+  },
 };
