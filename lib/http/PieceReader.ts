@@ -39,7 +39,7 @@ export class PieceReader extends ChoiceBuilder {
     return held;
   }
 
-  override completeCall(id: string, args: string): boolean {
+  override completeCall(id: string, args: unknown): boolean {
     const held = super.completeCall(id, args);
     if (held) this.#tellCalls();
     return held;

@@ -125,7 +125,7 @@ export class ChoiceBuilder {
   }
 
   /** Sets the whole arguments of a call whose pieces may have come before. @returns Whether any were new. */
-  completeCall(id: string, args: string): boolean {
+  completeCall(id: string, args: unknown): boolean {
     this.#snapshot = undefined;
     return this.#tools.complete(id, args);
   }

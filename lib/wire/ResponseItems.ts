@@ -6,7 +6,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export class ResponseItems {
   readonly #byItem = new Map<string, string>();
-  readonly #byPlace = new Map<number, string>();
+  readonly #byPlace = new Map<unknown, string>();
 
   /** Text came since the last part ended; since the last item ended. */
   #inPart = false;
@@ -17,11 +17,19 @@ export class ResponseItems {
     this.#inItem = true;
   }
 
-  /** A part or an item ended, and repeats its text. @returns Whether the text is new, as its deltas did not come. */
-  ended(what: 'part' | 'item'): boolean {
-    const isNew = what === 'part' ? !this.#inPart : !this.#inItem;
+  /** A part ended, and repeats its text. @returns Whether the text is new, as its deltas did not come. */
+  partEnded(): boolean {
+    const isNew = !this.#inPart;
     this.#inPart = false;
-    this.#inItem = what === 'part';
+    this.#inItem = true;
+    return isNew;
+  }
+
+  /** An item ended, and repeats its text. @returns Whether the text is new, as neither deltas nor parts came. */
+  itemEnded(): boolean {
+    const isNew = !this.#inItem;
+    this.#inPart = false;
+    this.#inItem = false;
     return isNew;
   }
 
@@ -37,10 +45,7 @@ export class ResponseItems {
   /** Id of the call that an event belongs to; where its item never appeared, the item's id. */
   idOf(event: Fields): string {
     const itemId = textOf(event['item_id']);
-    const known = this.#byItem.get(itemId);
-    if (known !== undefined) return known;
-    const place = event['output_index'];
-    return (typeof place === 'number' ? this.#byPlace.get(place) : undefined) ?? itemId;
+    return this.#byItem.get(itemId) ?? this.#byPlace.get(event['output_index']) ?? itemId;
   }
 }
 

@@ -40,7 +40,6 @@ export class ResponsesReader implements ChunkReader {
       return this.#begun ? 'content' : 'quiet';
     } catch {
       // An ambiguous piece of a tool call passes as it came; only whoever assembles the answer has to care.
-      this.#begun = true;
       return 'content';
     }
   }

@@ -45,11 +45,14 @@ export class ToolCallBuilder {
   }
 
   /** Sets the whole arguments of a call, as they are repeated at its end. @returns Whether they were news. */
-  complete(id: string, args: string): boolean {
+  complete(id: string, args: unknown): boolean {
+    const whole = argumentsOf(args);
+    // An end that repeats nothing does not take back what came.
+    if (whole === '') return false;
     const call = this.#byId(id);
-    if (call === undefined) return this.add({ id, arguments: args });
-    if (call.arguments === args) return false;
-    call.arguments = args;
+    if (call === undefined) return this.add({ id, arguments: whole });
+    if (call.arguments === whole) return false;
+    call.arguments = whole;
     this.#changed(call);
     return true;
   }

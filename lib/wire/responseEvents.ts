@@ -29,11 +29,11 @@ export function addResponseEvent(choice: ChoiceBuilder, event: Fields): boolean 
     case 'response.function_call_arguments.done':
     case 'response.custom_tool_call_input.done':
     case 'response.mcp_call_arguments.done':
-      return completeCall(choice, choice.items.idOf(event), event['arguments'] ?? event['input']);
+      return choice.completeCall(choice.items.idOf(event), event['arguments'] ?? event['input']);
     case 'response.output_text.done':
-      return choice.items.ended('part') && added(event['text'], (text) => choice.addText(text));
+      return choice.items.partEnded() && added(event['text'], (text) => choice.addText(text));
     case 'response.refusal.done':
-      return choice.items.ended('part') && added(event['refusal'], (text) => choice.addRefusal(text));
+      return choice.items.partEnded() && added(event['refusal'], (text) => choice.addRefusal(text));
     case 'response.output_item.added':
     case 'response.output_item.done':
       return addItem(choice, event, type.endsWith('done'));
@@ -45,42 +45,34 @@ export function addResponseEvent(choice: ChoiceBuilder, event: Fields): boolean 
   }
 }
 
+/** Items that carry arguments, and the type of their calls; other calls, such as a web search, run at the provider. */
+const CALL_TYPES: ReadonlyMap<unknown, string> = new Map([
+  ['function_call', 'function'],
+  ['custom_tool_call', 'custom'],
+  ['mcp_call', 'mcp_call'],
+]);
+
 function addItem(choice: ChoiceBuilder, event: Fields, done: boolean): boolean {
-  const item = event['item'] as Fields | null | undefined;
-  if (typeof item !== 'object' || item === null) return false;
+  const item = (event['item'] ?? {}) as Fields;
   const { type, name } = item;
   if (typeof type !== 'string' || !type.endsWith('_call')) {
     // Reasoning is repeated in its item too, but only with its summary: its deltas have been taken.
-    return done && type === 'message' && choice.items.ended('item') ? addOutput(choice, item) : false;
+    return done && type === 'message' && choice.items.itemEnded() ? addOutput(choice, item) : false;
   }
-  if (!isCall(item)) {
+  const callType = CALL_TYPES.get(type);
+  if (callType === undefined) {
     choice.addOther();
     return true;
   }
   const id = choice.items.note(item, event['output_index']);
-  if (done && choice.hasCall(id)) return completeCall(choice, id, item['arguments'] ?? item['input']);
-  return choice.addToolPiece({
-    id,
-    type: type === 'function_call' ? 'function' : type === 'custom_tool_call' ? 'custom' : type,
-    name,
-    arguments: item['arguments'] ?? item['input'],
-  });
-}
-
-/** Calls that carry arguments; others, such as a web search, run at the provider. */
-function isCall(item: Fields): boolean {
-  return item['type'] === 'function_call' || item['type'] === 'custom_tool_call' || item['type'] === 'mcp_call';
-}
-
-function completeCall(choice: ChoiceBuilder, id: string, args: unknown): boolean {
-  if (typeof args !== 'string') return false;
-  return choice.completeCall(id, args);
+  const args = item['arguments'] ?? item['input'];
+  if (done && choice.hasCall(id)) return choice.completeCall(id, args);
+  return choice.addToolPiece({ id, type: callType, name, arguments: args });
 }
 
 /** The whole response: its end, and its output where the events did not bring it. */
 function addResponse(choice: ChoiceBuilder, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const { status, incomplete_details: details, output, output_text: text } = value as Fields;
+  const { status, incomplete_details: details, output, output_text: text } = (value ?? {}) as Fields;
   let held = false;
   if (choice.empty) {
     if (Array.isArray(output)) for (const item of output as unknown[]) held = addOutput(choice, item) || held;
@@ -93,8 +85,7 @@ function addResponse(choice: ChoiceBuilder, value: unknown): boolean {
 }
 
 function addOutput(choice: ChoiceBuilder, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const item = value as Fields;
+  const item = (value ?? {}) as Fields;
   if (typeof item['type'] === 'string' && item['type'].endsWith('_call')) return addItem(choice, { item }, true);
   let held = false;
   for (const list of [item['summary'], item['content']]) {

@@ -44,9 +44,7 @@ export function readUsage(value: unknown): Usage | undefined {
 
 /** Whether a usage object reports anything but zeros: some servers send zeros until the last chunk. */
 export function isCounted(usage: unknown): boolean {
-  if (typeof usage !== 'object' || usage === null) return false;
-  for (const key of COUNTS) if ((count((usage as Fields)[key]) ?? 0) > 0) return true;
-  return false;
+  return COUNTS.some((key) => (count(field(usage, key)) ?? 0) > 0);
 }
 
 const COUNTS = [
@@ -74,7 +72,7 @@ function usageOf(value: unknown, depth: number): Fields | undefined {
 }
 
 function field(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Fields)[key] : undefined;
+  return (value as Fields | null | undefined)?.[key];
 }
 
 function count(value: unknown): number | undefined {

@@ -5,30 +5,30 @@ describe('ResponseItems', () => {
   describe('knows whether a text that comes whole is new', () => {
     it('as it is where no deltas came', () => {
       const items = new ResponseItems();
-      expect([items.ended('part'), new ResponseItems().ended('item')]).to.deep.equal([true, true]);
+      expect([items.partEnded(), new ResponseItems().itemEnded()]).to.deep.equal([true, true]);
     });
 
     it('as it is not where its deltas came, at the end of its part and of its item', () => {
       const items = new ResponseItems();
       items.sawText();
-      expect([items.ended('part'), items.ended('item')]).to.deep.equal([false, false]);
+      expect([items.partEnded(), items.itemEnded()]).to.deep.equal([false, false]);
       items.sawText();
-      expect(items.ended('item')).to.equal(false);
+      expect(items.itemEnded()).to.equal(false);
     });
 
     it('as it is not in an item whose part came whole', () => {
       const items = new ResponseItems();
-      expect([items.ended('part'), items.ended('item')]).to.deep.equal([true, false]);
+      expect([items.partEnded(), items.itemEnded()]).to.deep.equal([true, false]);
     });
 
     it('part by part, and item by item', () => {
       const items = new ResponseItems();
       items.sawText();
-      items.ended('part');
-      expect(items.ended('part')).to.equal(true);
+      items.partEnded();
+      expect(items.partEnded()).to.equal(true);
       items.sawText();
-      items.ended('item');
-      expect([items.ended('item'), items.ended('part')]).to.deep.equal([true, true]);
+      items.itemEnded();
+      expect([items.itemEnded(), items.partEnded()]).to.deep.equal([true, true]);
     });
   });
 

@@ -120,8 +120,42 @@ describe('ResponsesReader', () => {
       [[], 'upstream_body_invalid'],
     ];
     for (const [event, code] of rows) expect(verdicts(event).verdicts, JSON.stringify(event)).to.deep.equal([code]);
-    const verdict = new ResponsesReader(CONTEXT).read({ message: 'x', code: 'server_error' }, 'error');
-    expect(verdict).to.include({ code: 'server_error' });
+  });
+
+  it('takes the data of an error event for an error, whatever its shape', () => {
+    for (const data of [{ message: 'x', code: 'overloaded_error' }, { message: 'overloaded' }, 'overloaded']) {
+      const verdict = new ResponsesReader(CONTEXT).read(data, 'error');
+      expect(verdict, JSON.stringify(data)).to.include({ code: 'overloaded' });
+    }
+    const other = new ResponsesReader(CONTEXT).read({ type: 'response.output_text.delta', delta: 'x' }, 'message');
+    expect(other).to.equal('content');
+  });
+
+  it('fails for good where the response was cancelled, and says how it ended', () => {
+    const rows: readonly (readonly [event: object, status: string, retryable: boolean])[] = [
+      [{ type: 'response.cancelled', response: response() }, 'cancelled', false],
+      [{ type: 'response.canceled', response: response() }, 'cancelled', false],
+      [response({ status: 'cancelled' }), 'cancelled', false],
+      [response({ status: 'failed', error: null }), 'failed', true],
+    ];
+    for (const [event, status, retryable] of rows) {
+      const reader = new ResponsesReader({ ...CONTEXT, requestId: 'req_1' });
+      const verdict = reader.read(event);
+      const expected = { code: 'server_error', retryable, model: 'm1', requestId: 'req_1', status: undefined };
+      expect(verdict, JSON.stringify(event)).to.include(expected);
+      expect(verdict).to.have.property('message', `the response ended with status ${status}`);
+      expect(reader.complete).to.equal(false);
+    }
+  });
+
+  it('fails on what is no response, and says where it came from', () => {
+    for (const value of [undefined, null, 5, 'x', [], {}, { object: 'list' }, { type: 5 }]) {
+      const reader = new ResponsesReader({ ...CONTEXT, requestId: 'req_1' });
+      const verdict = reader.read(value);
+      const expected = { code: 'upstream_body_invalid', model: 'm1', status: 200, requestId: 'req_1' };
+      expect(verdict, JSON.stringify(value)).to.include(expected);
+      expect(verdict).to.have.property('message', 'the answer holds something that is no response');
+    }
   });
 
   it('reads a whole response', () => {
