@@ -32,7 +32,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   layers: limits(
     ['QuotaLayer', 'QuotaOptions', 'QuotaReservation', 'QuotaRoute', 'refunds', 'WaitLine', 'layersOf'],
-    ['Quota', 'QuotaLayer', 'operators/createQuotas'],
+    ['Quota', 'QuotaLayer', 'layersOf'],
   ),
   breaker: limits(['CircuitBreaker', 'breakerRules', 'SlidingSums'], ['CircuitBreaker', 'SlidingSums']),
   slots: limits(
@@ -40,7 +40,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['ConcurrencyLimit', 'Aimd', 'slotRefused', 'operators/createConcurrencyLimit'],
   ),
   retry: limits(['RetryBudget', 'backoff', 'retryRules'], ['RetryBudget', 'backoff', 'operators/retryWithJitter']),
-  queue: limits(['FairQueue', 'work'], ['FairQueue']),
+  queue: limits(['FairQueue', 'work'], ['FairQueue', 'FairQueueBooks', 'work']),
   lanes: limits(
     ['ConversationLanes', 'Lane', 'TurnEstimate', 'turnBound', 'laneRefusals'],
     ['ConversationLanes', 'TurnEstimate', 'laneRefusals', 'operators/createLanes'],
@@ -48,7 +48,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   spend: limits(['SpendLedger', 'SpendTotals', 'LeastTimes'], ['SpendLedger', 'LeastTimes']),
   learning: limits(
     ['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'],
-    ['RateSearch', 'LearnedRate', 'operators/admissionLearns'],
+    ['RateSearch', 'LearnedRate'],
   ),
   admission: limits(
     ['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'admissionRefusals', 'placesOf'],
@@ -76,7 +76,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   readers: wire(
     ['ChatReader', 'ChunkReader', 'ResponsesReader', 'responseEvents', 'usage'],
-    ['ChatReader', 'ResponsesReader', 'usage'],
+    ['ChatReader', 'ResponsesReader', 'responseEvents', 'usage'],
   ),
   decoding: wire(['SseDecoder', 'Utf8Reads'], ['SseDecoder']),
   requests: wire(
