@@ -55,7 +55,7 @@ export async function writeScores(root: string): Promise<void> {
   const page = `# Mutation scores
 
 Stryker changes one thing in a file, such as a comparison, a sum or a call, and runs the tests that reach it: a mutant that no test
-notices survives. The score is the part of the mutants that were noticed. Properties try fixed cases for at most 200 ms each, so that a busy machine finds fewer than a quiet one, and of each
+notices survives. The score is the part of the mutants that were noticed. Properties try fixed cases for at most a second each, so that a busy machine finds fewer than a quiet one, and of each
 file only the specs named in \`spec/mutation/groups.ts\` are run. Constants of a module are left out, and what a comment in the file says cannot matter.
 Again: \`npm run mutate\`, or a group of it.
 
