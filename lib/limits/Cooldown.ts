@@ -42,8 +42,8 @@ export class Cooldown {
   #floorMs = -Infinity;
   #pausedAtMs = -Infinity;
   /** When the next one may go, in every phase but `idle`. */
-  #opensAtMs = -Infinity;
-  #rampEndsMs = -Infinity;
+  #opensAtMs = 0;
+  #rampEndsMs = 0;
   #trial = 0;
 
   /** @throws SluiceError `invalid_option` if an option is not as described. */
@@ -93,20 +93,15 @@ export class Cooldown {
 
   /** One goes, when {@link waitMs} was 0. Returns its number if the others wait for its answer. */
   passed(nowMs: number): number | undefined {
-    switch (this.#phase) {
-      case 'idle':
-        return undefined;
-      case 'paused':
-        this.#phase = 'trial';
-        this.#opensAtMs = nowMs + this.#options.trialMs;
-        return ++this.#trial;
-      case 'trial':
-        this.#startRamp(nowMs);
-        return undefined;
-      case 'ramp':
-        this.#opensAtMs = nowMs + this.#gapMs(nowMs);
-        return undefined;
+    if (this.#phase === 'paused') {
+      this.#phase = 'trial';
+      this.#opensAtMs = nowMs + this.#options.trialMs;
+      // Stryker disable next-line UpdateOperator: it need only differ from those before
+      return ++this.#trial;
     }
+    if (this.#phase === 'trial') this.#startRamp(nowMs);
+    else if (this.#phase === 'ramp') this.#opensAtMs = nowMs + this.#gapMs(nowMs);
+    return undefined;
   }
 
   /** The one with that number has been answered: the others may follow. */
@@ -129,6 +124,7 @@ export class Cooldown {
 
   #gapMs(nowMs: number): number {
     const { rampMs, staggerMs } = this.#options;
+    // Stryker disable next-line ConditionalExpression: a ramp of no time is over before anyone asks for the gap, which is NaN without this
     if (rampMs === 0) return 0;
     const left = Math.max(0, this.#rampEndsMs - nowMs) / rampMs;
     return left * staggerMs * (1 + this.#random());

@@ -42,8 +42,8 @@ export class MinuteBucket {
   /** Dispatched and still being handed over: none of it has begun to come back. */
   #inHand = 0;
   #sent = 0;
-  #lastReported = -1;
-  #moment: Moment = { order: -1, fromMs: -Infinity, total: 0 };
+  #lastReported = 0;
+  #moment: Moment = { order: 0, fromMs: -Infinity, total: 0 };
 
   /** `largest`: the largest common cost, which must keep passing at the full rate. */
   constructor(rate: MinuteRate, largest: number, arrivalMarginMs: number, nowMs: number) {
@@ -71,7 +71,7 @@ export class MinuteBucket {
   waitMs(nowMs: number, cost: number, credit = 0): number {
     const waitMs = this.#bucket.waitMs(nowMs, cost, credit);
     const missing = Math.min(cost, this.burst) + this.#inHand - this.burst - credit;
-    return missing > EPSILON * this.burst ? Math.max(waitMs, this.#gainMs(missing)) : waitMs;
+    return Math.max(waitMs, this.#gainMs(missing - EPSILON * this.burst));
   }
 
   /** At least this long until `cost` can be taken after `ahead` was. */
@@ -155,7 +155,6 @@ export class MinuteBucket {
   /** Takes over size, rate and margin of another bucket. The level stays, but for what no longer fits. */
   follow(nowMs: number, other: MinuteBucket): void {
     const { perMinute, burst } = other;
-    if (perMinute === this.#perMinute && burst === this.burst && other.#marginMs === this.#marginMs) return;
     this.#marginMs = other.#marginMs;
     this.#bucket.setRate(nowMs, { capacity: burst, refillPerSecond: perMinute / 60, refillLagMs: this.#marginMs });
     this.#perMinute = perMinute;
@@ -179,8 +178,7 @@ export function coveredMarginMs({ perMinute, burst }: MinuteRate, largest: numbe
 
 /** Where only the time to a full window is reported, what is left follows from the limit's own pace. */
 export function remainingOf(reading: LimitReading): number | undefined {
-  const { limit, remaining, resetMs, windowMs } = reading;
+  const { limit = NaN, remaining, resetMs = NaN, windowMs } = reading;
   if (remaining !== undefined) return remaining >= 0 ? remaining : undefined;
-  if (limit === undefined || resetMs === undefined || !(limit > 0) || !(resetMs >= 0)) return undefined;
-  return Math.max(0, limit * (1 - resetMs / windowMs));
+  return limit > 0 && resetMs >= 0 ? Math.max(0, limit * (1 - resetMs / windowMs)) : undefined;
 }

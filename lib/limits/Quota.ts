@@ -81,7 +81,7 @@ export class Quota {
       };
     }
     const bound = this.#boundOf(nowMs, ask);
-    if (foreseenMs > bound.limitMs || bound.limitMs < 0) return refusedBy(bound, foreseenMs);
+    if (foreseenMs > bound.limitMs) return refusedBy(bound, foreseenMs);
     const ticket: QuotaTicket = {
       kind: 'ticket',
       route,
@@ -102,10 +102,9 @@ export class Quota {
   /** Leaves the line. Whether it was still in it. */
   cancel(ticket: QuotaTicket): boolean {
     const { route } = ticket;
-    const wasHead = route.line.head() === ticket;
     if (!route.line.leave(ticket)) return false;
     this.#waiting--;
-    if (wasHead) this.#place(route);
+    this.#place(route);
     return true;
   }
 
@@ -114,10 +113,10 @@ export class Quota {
     const held = new Set<QuotaLayer>();
     let untilMs = Infinity;
     for (const route of this.#busy) {
-      const head = route.line.head() as QuotaTicket;
+      const head = headOf(route);
       let leastMs = 0;
       // Someone who came earlier waits for one of its layers.
-      const behind = held.size > 0 && route.layers.some((layer) => held.has(layer));
+      const behind = route.layers.some((layer) => held.has(layer));
       if (!behind) {
         const waitMs = Math.max(route.cooldown.waitMs(nowMs), route.layersWaitMs(nowMs, head.cost));
         if (waitMs === 0) return this.#grant(nowMs, head);
@@ -159,21 +158,16 @@ export class Quota {
     return { code: 'timeout_deadline', limitMs: leftMs > 0 ? leftMs : -1 };
   }
 
-  /** Puts a route whose head has gone where its new head belongs. */
+  /** Puts a route where its head belongs. */
   #place(route: QuotaRoute): void {
     const busy = this.#busy;
-    busy.splice(busy.indexOf(route), 1);
-    const head = route.line.head();
-    if (head === undefined) return;
-    let low = 0;
-    let high = busy.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((busy[middle]?.line.head()?.order ?? 0) < head.order) low = middle + 1;
-      else high = middle;
-    }
-    busy.splice(low, 0, route);
+    if (route.line.size === 0) busy.splice(busy.indexOf(route), 1);
+    else busy.sort((a, b) => headOf(a).order - headOf(b).order);
   }
+}
+
+function headOf(busy: QuotaRoute): QuotaTicket {
+  return busy.line.head() as QuotaTicket;
 }
 
 const NOTHING: LayerCost = { requests: 0, tokens: 0 };

@@ -223,6 +223,69 @@ describe('Cooldown', () => {
     });
   }
 
+  it('takes no pause of no time, and none that ends no later, for a new one', () => {
+    const cooldown = new Cooldown({}, never);
+    expect(cooldown.hint(0, 0)).to.equal(0);
+    expect(cooldown.idle).to.equal(true);
+    expect(cooldown.hint(0, 100)).to.equal(100);
+    expect(cooldown.hint(0, 100)).to.equal(0);
+    expect(cooldown.hint(50, 50)).to.equal(0);
+    expect(cooldown.hint(50, 51)).to.equal(51);
+  });
+
+  it('does not open earlier for a pause that grows', () => {
+    let draw = 0.999;
+    const cooldown = new Cooldown({}, () => draw);
+    cooldown.hint(0, 1000);
+    draw = 0;
+    cooldown.hint(50, 960);
+    expect(cooldown.waitMs(50)).to.equal(1050);
+  });
+
+  it('counts a rejection against the pause under way, which growing does not begin anew', () => {
+    const cooldown = new Cooldown({ unhintedMs: 5000 }, never);
+    cooldown.hint(0, 1000);
+    cooldown.hint(50, 2000);
+    expect(cooldown.rejected(60, 20)).to.equal(5000);
+  });
+
+  for (const [name, atMs] of [
+    ['as one is over', 100],
+    ['long after one is over', 300],
+  ] as const) {
+    it(`begins a new pause ${name} and nobody has gone yet`, () => {
+      const cooldown = new Cooldown({ unhintedMs: 5000 }, never);
+      cooldown.hint(0, 100);
+      cooldown.hint(atMs, 300);
+      expect(cooldown.rejected(atMs + 50, atMs - 50)).to.equal(0);
+      expect(cooldown.rejected(atMs + 50, atMs)).to.equal(5000);
+    });
+  }
+
+  it('holds nobody once the ramp is over, however wide the last gap was', () => {
+    const cooldown = new Cooldown({ rampMs: 10, staggerMs: 50 }, never);
+    cooldown.hint(0, 100);
+    cooldown.answered(100, cooldown.passed(100) as number);
+    expect(cooldown.waitMs(105)).to.equal(45);
+    expect(cooldown.waitMs(110)).to.equal(0);
+  });
+
+  it('adds up to as much again to a gap at random', () => {
+    const cooldown = new Cooldown({ jitter: 0 }, () => 0.5);
+    cooldown.hint(0, 100);
+    cooldown.answered(100, cooldown.passed(100) as number);
+    expect(cooldown.waitMs(100)).to.equal(30);
+    cooldown.passed(350);
+    // Three quarters of the ramp are left.
+    expect(cooldown.waitMs(350)).to.equal(23);
+  });
+
+  it('draws nothing while nobody is held', () => {
+    const cooldown = new Cooldown({}, () => expect.fail('drawn'));
+    expect(cooldown.passed(0)).to.equal(undefined);
+    expect(cooldown.waitMs(0)).to.equal(0);
+  });
+
   it('lets nobody go before the latest wait that was asked for is over, for every history', () => {
     const step = fc.record({ gapMs: fc.integer({ min: 0, max: 3000 }), hintMs: fc.nat(5000), kind: fc.nat(4) });
     fc.assert(

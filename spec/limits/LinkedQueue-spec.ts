@@ -12,6 +12,15 @@ describe('LinkedQueue', () => {
     expect(queue.size).to.equal(0);
   });
 
+  it('shows the first and the last', () => {
+    const queue = new LinkedQueue<number>();
+    expect([queue.peek(), queue.peekLast()]).to.deep.equal([undefined, undefined]);
+    const nodes = [1, 2, 3].map((item) => queue.push(item));
+    expect([queue.peek(), queue.peekLast()]).to.deep.equal([1, 3]);
+    queue.remove(nodes[2] as QueueNode<number>);
+    expect([queue.peek(), queue.peekLast()]).to.deep.equal([1, 2]);
+  });
+
   it('says whether a removed node was still there', () => {
     const queue = new LinkedQueue<number>();
     const node = queue.push(1);

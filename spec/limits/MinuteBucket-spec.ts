@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { MinuteBucket } from '../../lib/limits/MinuteBucket.ts';
+import type { LimitReading } from '../../lib/core/hints.ts';
+import { coveredMarginMs, MinuteBucket, remainingOf } from '../../lib/limits/MinuteBucket.ts';
 
 const rate = { perMinute: 600, burst: 8 };
 const charged = (bucket: MinuteBucket, nowMs: number): number => {
@@ -73,5 +74,172 @@ describe('MinuteBucket', () => {
         { numRuns: 300 },
       );
     });
+  });
+
+  describe('report', () => {
+    const reading = (remaining: number | undefined): LimitReading => ({
+      limit: undefined,
+      remaining,
+      resetMs: undefined,
+      windowMs: 60_000,
+    });
+
+    it('stands for now where it belongs to no attempt', () => {
+      const bucket = new MinuteBucket(rate, 1, 0, 0);
+      bucket.report(0, reading(5), undefined);
+      expect(bucket.level(0)).to.equal(5);
+    });
+
+    it('adds what has come back since the attempt arrived, a margin after it was sent', () => {
+      const bucket = new MinuteBucket({ perMinute: 600, burst: 20 }, 1, 100, 0);
+      bucket.charge(0, 1);
+      const sent = bucket.dispatch(0, 1);
+      bucket.report(50, reading(10), sent);
+      expect(bucket.level(50)).to.equal(10);
+      bucket.report(400, reading(5), sent);
+      expect(bucket.level(400)).to.equal(8);
+    });
+
+    it('takes off what was granted since, sent or not, and what turned out dearer', () => {
+      const bucket = new MinuteBucket({ perMinute: 60, burst: 100 }, 1, 0, 0);
+      bucket.charge(0, 1);
+      const sent = bucket.dispatch(0, 1);
+      const mark = bucket.charge(30, 3);
+      bucket.dispatch(30, 2);
+      bucket.chargeMore(30, 4);
+      bucket.report(0, reading(50), sent);
+      // 50, less 2 and 4 that were sent since, less 1 that is still to be sent.
+      expect(bucket.level(30)).to.be.closeTo(43, 0.1);
+      bucket.giveBack(30, 1, mark, false);
+      bucket.report(0, reading(40), sent);
+      expect(bucket.level(30)).to.be.closeTo(34, 0.1);
+      bucket.giveBack(30, 1, mark, true);
+      bucket.report(0, reading(30), sent);
+      expect(bucket.level(30)).to.be.closeTo(24, 0.1);
+    });
+
+    it('is not passed over for a later one that says nothing', () => {
+      const bucket = new MinuteBucket({ perMinute: 60, burst: 100 }, 1, 0, 0);
+      bucket.charge(0, 2);
+      const [first, second] = [bucket.dispatch(0, 1), bucket.dispatch(30, 1)];
+      bucket.report(30, reading(undefined), second);
+      bucket.report(30, reading(50), first);
+      expect(bucket.level(30)).to.be.closeTo(49, 0.1);
+    });
+  });
+
+  it('lowers and resets to a level from which what has not been sent is still to be taken', () => {
+    const bucket = new MinuteBucket({ perMinute: 600, burst: 20 }, 1, 0, 0);
+    bucket.charge(0, 3);
+    bucket.lower(0, 10);
+    expect(bucket.level(0)).to.equal(7);
+    bucket.lower(0, 15);
+    expect(bucket.level(0), 'only downwards').to.equal(7);
+    bucket.reset(0, 15);
+    expect(bucket.level(0)).to.equal(12);
+    bucket.dispatch(0, 3);
+    bucket.reset(0, 4);
+    expect(bucket.level(0)).to.equal(4);
+  });
+
+  it('waits no time for what lacks a rounding error', () => {
+    const bucket = new MinuteBucket(rate, 1, 0, 0);
+    bucket.hold(4e-9);
+    expect(bucket.waitMs(0, 8)).to.equal(0);
+    bucket.hold(4e-7);
+    expect(bucket.waitMs(0, 8)).to.equal(1);
+    const charged = new MinuteBucket(rate, 1, 0, 0);
+    charged.charge(0, 1e-9);
+    expect(charged.waitBehindMs(0, 0, 8)).to.equal(0);
+  });
+
+  it('counts what may come back into the wait behind others', () => {
+    const bucket = new MinuteBucket(rate, 1, 0, 0);
+    bucket.charge(0, 8);
+    expect(bucket.waitBehindMs(0, 4, 2)).to.equal(600);
+    expect(bucket.waitBehindMs(0, 4, 2, 1)).to.equal(500);
+    expect(bucket.waitBehindMs(0, 4, 20)).to.equal(1200);
+  });
+
+  it('gives back nothing of nothing', () => {
+    const bucket = new MinuteBucket(rate, 1, 0, 0);
+    const mark = bucket.charge(0, 3);
+    expect(bucket.giveBack(0, 0, mark, false)).to.equal(0);
+    expect(bucket.giveBack(0, 2, mark, false)).to.equal(2);
+    expect(bucket.level(0)).to.equal(7);
+  });
+
+  it('takes another rate, and its level stays', () => {
+    const bucket = new MinuteBucket(rate, 1, 0, 0);
+    bucket.charge(0, 6);
+    bucket.setRate(0, { perMinute: 1200, burst: 4 });
+    expect([bucket.perMinute, bucket.burst, bucket.level(0)]).to.deep.equal([1200, 4, 2]);
+    expect(bucket.level(50)).to.be.closeTo(3, 1e-9);
+    expect(bucket.waitBehindMs(50, 1, 4)).to.equal(100);
+  });
+
+  for (const [name, other] of [
+    ['size', { perMinute: 600, burst: 16, marginMs: 0 }],
+    ['rate', { perMinute: 1200, burst: 8, marginMs: 0 }],
+    ['margin', { perMinute: 600, burst: 8, marginMs: 100 }],
+  ] as const) {
+    it(`follows another bucket that differs in ${name} only`, () => {
+      const next = new MinuteBucket(other, 1, other.marginMs, 0);
+      const bucket = new MinuteBucket(rate, 1, 0, 0);
+      bucket.follow(0, next);
+      for (const one of [bucket, next]) one.charge(0, one.level(0));
+      expect([bucket.perMinute, bucket.burst]).to.deep.equal([other.perMinute, other.burst]);
+      for (const nowMs of [50, 100, 250, 600]) {
+        expect(bucket.level(nowMs)).to.be.closeTo(next.level(nowMs), 1e-9);
+        expect(bucket.waitBehindMs(nowMs, 2, 4)).to.equal(next.waitBehindMs(nowMs, 2, 4));
+      }
+    });
+  }
+
+  it('refuses a wrong margin by its name', () => {
+    expect(() => new MinuteBucket(rate, 1, -1, 0)).to.throw('arrivalMarginMs');
+  });
+});
+
+describe('coveredMarginMs', () => {
+  it('is what the burst has over the largest cost, and a little of that cost', () => {
+    expect(coveredMarginMs({ perMinute: 600, burst: 8 }, 1, 100)).to.equal(100);
+    expect(coveredMarginMs({ perMinute: 600, burst: 8 }, 1, 1000)).to.be.closeTo(703, 1e-9);
+    expect(coveredMarginMs({ perMinute: 600, burst: 1 }, 1, 100)).to.be.closeTo(3, 1e-9);
+    expect(coveredMarginMs({ perMinute: 6000, burst: 3 }, 2, 100)).to.be.closeTo(10.6, 1e-9);
+    expect(coveredMarginMs({ perMinute: 6000, burst: 1 }, 2, 100)).to.be.closeTo(0.6, 1e-9);
+  });
+});
+
+describe('remainingOf', () => {
+  const of = (reading: Partial<LimitReading>): number | undefined =>
+    remainingOf({ limit: undefined, remaining: undefined, resetMs: undefined, windowMs: 60_000, ...reading });
+
+  it('is what the provider says is left', () => {
+    expect([0, 5, -1, NaN].map((remaining) => of({ remaining, limit: 10, resetMs: 0 }))).to.deep.equal([
+      0,
+      5,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('else follows from the time to a full limit', () => {
+    expect(of({ limit: 60, resetMs: 15_000 })).to.equal(45);
+    expect(of({ limit: 60, resetMs: 0 })).to.equal(60);
+    expect(of({ limit: 60, resetMs: 90_000 })).to.equal(0);
+  });
+
+  it('is not known without a limit and that time', () => {
+    for (const reading of [
+      {},
+      { limit: 60 },
+      { resetMs: 15_000 },
+      { limit: 0, resetMs: 15_000 },
+      { limit: -5, resetMs: 15_000 },
+      { limit: 60, resetMs: -1 },
+    ]) {
+      expect(of(reading)).to.equal(undefined);
+    }
   });
 });

@@ -16,6 +16,7 @@ import type { QuotaRules } from '../../lib/limits/QuotaOptions.ts';
 import type { QuotaReservation } from '../../lib/limits/QuotaReservation.ts';
 import { QuotaRoute } from '../../lib/limits/QuotaRoute.ts';
 import type { QuotaTicket } from '../../lib/limits/QuotaRoute.ts';
+import { seededRandom } from '../../lib/testing/seededRandom.ts';
 
 const noRandom = (): number => 0;
 
@@ -233,6 +234,44 @@ describe('Quota', () => {
       expect(desk.drain().granted).to.deep.equal([small]);
     });
 
+    it('holds one up behind an earlier one on another route that waits for one of its layers', () => {
+      const account = layer('account', { requestsPerMinute: 60, burstRequests: 2 });
+      const desk = new Desk([account, layer('a', both)]);
+      const other = new QuotaRoute([layer('b', both), account], new Cooldown({}, noRandom), account);
+      desk.take();
+      const big = desk.enqueue({ requests: 2 });
+      const small = desk.enqueue({}, {}, other);
+      expect(desk.drain()).to.deep.include({ granted: [], untilMs: 1000 });
+      desk.nowMs = 1000;
+      expect(desk.drain().granted).to.deep.equal([big]);
+      desk.nowMs = 2000;
+      expect(desk.drain().granted).to.deep.equal([small]);
+    });
+
+    it('grants in the order of coming over all routes that share a layer, whoever leaves', () => {
+      const account = layer('account', { requestsPerMinute: 60 });
+      const desk = new Desk([account], { maxWaiting: Infinity, maxWaitMs: Infinity });
+      const routes = Array.from({ length: 5 }, () => new QuotaRoute([account], new Cooldown({}, noRandom), account));
+      const random = seededRandom(7);
+      desk.take();
+      let tickets = Array.from({ length: 60 }, () => desk.enqueue({}, {}, routes[Math.floor(random() * 5)]));
+      tickets = tickets.filter((ticket, i) => i % 4 !== 1 || !desk.quota.cancel(ticket));
+      const granted: QuotaTicket[] = [];
+      while (desk.quota.waiting > 0) {
+        desk.nowMs += 1000;
+        granted.push(...desk.drain().granted);
+        if (granted.length === 10) tickets = tickets.filter((ticket, i) => i % 7 !== 6 || !desk.quota.cancel(ticket));
+      }
+      expect(granted.map(({ order }) => order)).to.deep.equal(granted.map(({ order }) => order).sort((a, b) => a - b));
+      expect(granted.length).to.equal(new Set([...granted.slice(0, 10), ...tickets]).size);
+    });
+
+    it('says that it granted', () => {
+      const desk = new Desk([layer('account', both)]);
+      const ticket = desk.enqueue();
+      expect(desk.quota.next(0)).to.include({ kind: 'granted', ticket });
+    });
+
     it('costs no more with 100,000 waiting than with 100, but for the logarithm', () => {
       const operations = (count: number): number => {
         const account = layer('account', { requestsPerMinute: 60 });
@@ -317,6 +356,61 @@ describe('Quota', () => {
       desk.enqueue();
 
       expect(desk.refusal()).to.deep.include({ code: 'queue_full', limit: 2, retryAfterMs: 3000 });
+    });
+
+    it('refuses behind a full queue what fits, but would go before one that came earlier', () => {
+      const desk = new Desk([layer('account', { requestsPerMinute: 60, burstRequests: 2 })], { maxWaiting: 1 });
+      desk.take();
+      desk.enqueue({ requests: 2 });
+      expect(desk.refusal()).to.deep.include({ code: 'queue_full', unit: 'requests' });
+    });
+
+    it('refuses during a pause where nobody may wait', () => {
+      const desk = new Desk([layer('account', both)], { maxWaiting: 0 });
+      desk.route.cooldown.hint(0, 2000);
+      expect(desk.refusal()).to.deep.include({ code: 'queue_full', retryAfterMs: 2000 });
+    });
+
+    it('waits as long as it may, and not a millisecond longer', () => {
+      const desk = new Desk([layer('account', { requestsPerMinute: 60 })]);
+      desk.take();
+      expect(desk.refusal({}, { maxWaitMs: 999 })).to.deep.equal({
+        kind: 'refused',
+        code: 'queue_timeout',
+        retryAfterMs: 1000,
+        limit: 999,
+        requested: undefined,
+        unit: 'ms',
+      });
+      const ticket = desk.enqueue({}, { maxWaitMs: 1000 });
+      expect(desk.drain()).to.deep.include({ expired: [], untilMs: 1000 });
+      desk.nowMs = 1000;
+      expect(desk.drain().granted).to.deep.equal([ticket]);
+    });
+
+    it('names the deadline where it comes with the end of the wait', () => {
+      const desk = new Desk([layer('account', { requestsPerMinute: 60 })]);
+      desk.take();
+      expect(desk.refusal({}, { maxWaitMs: 500, deadlineAtMs: 500 }).code).to.equal('timeout_deadline');
+      expect(desk.refusal({}, { maxWaitMs: 500, deadlineAtMs: 501 }).code).to.equal('queue_timeout');
+    });
+
+    it('counts on nothing that is reserved where the provider counts the reservation', () => {
+      const desk = new Desk([layer('account', { tokensPerMinute: 6000 })]);
+      desk.take({ tokens: 3000 });
+      expect(desk.refusal({ tokens: 4000 }, { maxWaitMs: 9000 })).to.include({ retryAfterMs: 10_000 });
+      desk.enqueue({ tokens: 4000 }, { maxWaitMs: 15_000 });
+      expect(desk.drain().expired).to.deep.equal([]);
+      desk.route.layers[0]?.tokens?.lower(0, 0);
+      expect(desk.drain().expired).to.have.length(1);
+    });
+
+    it('says how long one whose wait is over would have had to wait, with nothing coming back', () => {
+      const desk = new Desk([layer('account', { tokensPerMinute: 6000 })], { settle: 'usage' });
+      desk.take({ tokens: 6000 });
+      desk.enqueue({ tokens: 6000 }, { maxWaitMs: 500 });
+      desk.nowMs = 500;
+      expect(desk.drain().expired.map(({ refusal }) => refusal.retryAfterMs)).to.deep.equal([59_500]);
     });
 
     it('grants what can go at once where nobody may wait', () => {

@@ -103,6 +103,33 @@ describe('SpendLedger', () => {
     expect(ledger.refusal('more2', 2)).to.equal(undefined);
   });
 
+  it('counts what was spent elsewhere towards a cap, and what those without a name spent to theirs', () => {
+    spend('acme', 'a');
+    expect(ledger.refusal('acme', 5, 3)).to.include({ spent: 5 });
+    expect(ledger.refusal('acme', 5, 2.9)).to.equal(undefined);
+    spend(undefined, 'a', false, 2);
+    expect(ledger.refusal(undefined, 2)).to.include({ spent: 2 });
+  });
+
+  it('names the days around leap years', () => {
+    for (const day of [
+      '1970-01-01',
+      '2000-02-29',
+      '2000-03-01',
+      '2100-02-28',
+      '2100-03-01',
+      '2399-12-31',
+      '2400-02-29',
+    ]) {
+      for (const shift of [-1, 0, 1]) {
+        const atMs = Date.parse(day) + shift * 86_400_000;
+        if (atMs < 0) continue;
+        const shown = new SpendLedger({ wallNow: () => atMs }).snapshot().day;
+        expect(shown).to.equal(new Date(atMs).toISOString().slice(0, 10));
+      }
+    }
+  });
+
   it('names every day as calendars do', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 80_000 }), (days) => {

@@ -46,10 +46,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['ConversationLanes', 'TurnEstimate', 'laneRefusals', 'operators/createLanes'],
   ),
   spend: limits(['SpendLedger', 'SpendTotals', 'LeastTimes'], ['SpendLedger', 'LeastTimes']),
-  learning: limits(
-    ['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'],
-    ['RateSearch', 'LearnedRate'],
-  ),
+  learning: limits(['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'], ['RateSearch', 'LearnedRate']),
   admission: limits(
     ['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'admissionRefusals', 'placesOf'],
     ['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admit'],
@@ -68,7 +65,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   errors: wire(
     ['classify', 'classifyResponse', 'classifyThrown', 'codes', 'errorBody', 'judge', 'vocabulary'],
-    ['classifyResponse', 'classifyThrown', 'classifyInStream', 'errorBody'],
+    ['classifyResponse', 'classifyThrown', 'classifyInStream', 'codes', 'errorBody', 'judge', 'judgeWords'],
   ),
   answers: wire(
     ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems'],
