@@ -184,8 +184,7 @@ export class AdmissionPool {
 
   /** The one who waits longest, the most urgent first. */
   oldest(): AdmissionTicket | undefined {
-    for (const queue of this.#queues) if (queue.size > 0) return queue.oldest();
-    return undefined;
+    return this.#queues.find(({ size }) => size > 0)?.oldest();
   }
 
   /** Priorities in the order in which they have their turn now. */

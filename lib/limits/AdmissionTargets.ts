@@ -147,12 +147,11 @@ export class AdmissionTargets {
 
   /** What time alone has done to a breaker. */
   advance(nowMs: number): TargetChange | undefined {
-    if (this.stuckAtMs > nowMs) return undefined;
     for (const target of this.#sending) {
-      const { breaker } = target;
-      if ((breaker.stuckAtMs ?? Infinity) > nowMs) continue;
+      const { breaker, unsent } = target;
+      if (unsent.size === 0 || (breaker.stuckAtMs ?? Infinity) > nowMs) continue;
       const changes = breaker.advance();
-      if (changes.length > 0) return { target, breaker: changes, revoked: revoked(target, changes) };
+      return { target, breaker: changes, revoked: revoked(target, changes) };
     }
     return undefined;
   }

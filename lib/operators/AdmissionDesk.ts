@@ -122,25 +122,23 @@ export class AdmissionDesk {
     ticket.owner = undefined;
     if (step.kind === 'refused') {
       this.tell(step.changes, entry?.request);
+      // It had to make room for another, and has left before it could be told.
       entry?.subscriber.error(refusedError(step.refusal, entry.request.model, 'queue'));
       return;
     }
-    if (entry === undefined) {
-      this.machine.end(step.grant, DROPPED_UNSENT);
-      this.machine.close(step.grant);
-      return;
-    }
+    // Who leaves is taken out of the queue, and granted nothing any more.
+    const { request, subscriber } = entry as Entry;
     const waitedMs = this.runtime.clock.now() - ticket.enqueuedAtMs;
-    const admitted = new LocalAdmitted(step.grant, entry.request, waitedMs, this);
+    const admitted = new LocalAdmitted(step.grant, request, waitedMs, this);
     step.grant.owner = admitted;
-    this.tell(step.changes, entry.request);
+    this.tell(step.changes, request);
     // A listener may have unsubscribed it.
-    if (entry.subscriber.closed) {
+    if (subscriber.closed) {
       admitted.release(DROPPED_UNSENT);
       return;
     }
-    entry.subscriber.next(admitted);
-    entry.subscriber.complete();
+    subscriber.next(admitted);
+    subscriber.complete();
   }
 
   #leave(ticket: AdmissionTicket): void {

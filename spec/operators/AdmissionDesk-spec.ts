@@ -1,6 +1,10 @@
 import { expect } from 'chai';
+import type { Subscription } from 'rxjs';
 import sinon from 'sinon';
-import type { AdmissionRequest } from '../../lib/core/ports.ts';
+import { SluiceError } from '../../lib/core/errors.ts';
+import type { SluiceFact } from '../../lib/core/events.ts';
+import { DROPPED_UNSENT } from '../../lib/core/outcome.ts';
+import type { Admitted, AdmissionRequest } from '../../lib/core/ports.ts';
 import { Admission } from '../../lib/limits/Admission.ts';
 import type { AdmissionOptions } from '../../lib/limits/AdmissionOptions.ts';
 import { AdmissionDesk } from '../../lib/operators/AdmissionDesk.ts';
@@ -17,6 +21,8 @@ describe('AdmissionDesk', () => {
     const at = new AdmissionDesk(machine, runtime, undefined);
     return {
       runtime,
+      machine,
+      at,
       next,
       heard,
       ask(name: string, more: Partial<AdmissionRequest> = {}): void {
@@ -80,5 +86,99 @@ describe('AdmissionDesk', () => {
     ask('c', { priority: 'batch' });
     ask('d', { priority: 'urgent' });
     expect(heard).to.include('c queue_full at 0');
+  });
+
+  describe('with a breaker', () => {
+    const breaker = { consecutiveFailures: 1, openMs: 1000, halfOpenMaxMs: 500, halfOpenShare: 1 };
+
+    interface Asked {
+      readonly subscription: Subscription;
+      admitted: Admitted | undefined;
+      code: string | undefined;
+    }
+
+    /** One that has failed once, and may be probed. */
+    function broken(onFact: (fact: SluiceFact) => void = () => {}) {
+      const runtime = virtualRuntime();
+      const machine = new Admission({ models: { m: { breaker } } }, runtime.clock, runtime.random);
+      const at = new AdmissionDesk(machine, runtime, onFact);
+      const ask = (more: Partial<AdmissionRequest> = {}): Asked => {
+        const asked: Partial<Asked> = {};
+        const subscription = at.acquire({ model: 'm', cost, ...more }).subscribe({
+          next: (admitted) => {
+            asked.admitted = admitted;
+            admitted.onRevoke(({ code }) => (asked.code = `revoked, ${code}`));
+          },
+          error: ({ code }: SluiceError) => (asked.code = code),
+        });
+        return Object.assign(asked, { subscription }) as Asked;
+      };
+      const error = new SluiceError('server_error', 'it failed', { status: 500 });
+      ask().admitted?.release({ kind: 'failure', error });
+      runtime.advance(breaker.openMs);
+      return { at, runtime, machine, ask };
+    }
+
+    it('takes a probe back that was not sent in time, and tells of it to all', () => {
+      const facts: SluiceFact[] = [];
+      const { runtime, ask } = broken((fact) => facts.push(fact));
+      const probe = ask();
+      facts.length = 0;
+      runtime.advance(breaker.halfOpenMaxMs - 1);
+      expect([probe.code, facts]).to.deep.equal([undefined, []]);
+      runtime.advance(1);
+      expect(probe.code).to.equal('revoked, circuit_open');
+      expect(facts).to.deep.equal([
+        { type: 'breaker.changed', breaker: 'm', from: 'half_open', to: 'open', reason: 'probe_stuck' },
+      ]);
+    });
+
+    it('gives back what was granted to one that a listener has unsubscribed meanwhile', () => {
+      const { at, machine, ask } = broken((fact) => {
+        if (fact.type === 'breaker.changed' && fact.to === 'half_open') leaving.unsubscribe();
+      });
+      let leaving: Pick<Subscription, 'unsubscribe'> = { unsubscribe: () => {} };
+      machine.lent = 0;
+      const gone = ask();
+      leaving = gone.subscription;
+      machine.lent = 1;
+      at.serve();
+      const next = ask();
+      expect([gone.admitted, machine.waiting]).to.deep.equal([undefined, 0]);
+      expect(next.admitted, 'the place of the probe is free').to.not.equal(undefined);
+      next.admitted?.release(DROPPED_UNSENT);
+      expect(machine.inFlight).to.equal(0);
+    });
+
+    it('grants all the same where a listener throws', () => {
+      const { ask } = broken(() => {
+        throw new Error('of the listener');
+      });
+      const probe = ask({
+        onFact: () => {
+          throw new Error('of the request');
+        },
+      });
+      expect(probe.admitted).to.not.equal(undefined);
+    });
+  });
+
+  it('goes on at once where one that had to make room has left before it could be told', () => {
+    const { at, runtime, heard, ask } = desk({
+      quota: { account: { ...account, maxWaiting: 1 } },
+      priorities: { order: ['urgent', 'batch'] },
+    });
+    ask('a', { priority: 'urgent' });
+    const batch = at
+      .acquire({ model: 'm', cost, priority: 'batch' })
+      .subscribe({ error: ({ code }: SluiceError) => heard.push(`b ${code}`) });
+    // Granted at once, and until that has been dealt with nobody else is told of anything.
+    at.acquire({ model: 'other', cost: { ...cost, requests: 0 }, priority: 'urgent' }).subscribe(() => {
+      ask('c', { priority: 'urgent' });
+      batch.unsubscribe();
+    });
+    expect(heard).to.deep.equal(['a went at 0', 'c queued at 2']);
+    runtime.advance(1500);
+    expect(heard).to.deep.equal(['a went at 0', 'c queued at 2', 'c went at 1000']);
   });
 });
