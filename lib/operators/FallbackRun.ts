@@ -10,7 +10,7 @@ import { FallbackChain } from './FallbackChain.ts';
 import type { FallbackMap } from './FallbackChain.ts';
 import type { FallbackSettings } from './FallbackModelOptions.ts';
 import { marked } from './marked.ts';
-import { MidStream } from './MidStream.ts';
+import { FROM_THE_START, MidStream } from './MidStream.ts';
 import type { GoOn } from './MidStream.ts';
 import { scoped } from './scoped.ts';
 import { CALL_IS_OVER, Turn } from './Turn.ts';
@@ -40,6 +40,7 @@ export class FallbackRun<T> {
   ) {
     const outer = scope.route;
     const asked = outer?.asked ?? new Set();
+    // Stryker disable next-line ConditionalExpression: no model has no name
     if (scope.model !== undefined) asked.add(scope.model);
     const mayAsk = (model: string): boolean => !asked.has(model) && settings.fits(model);
     const chain = new FallbackChain(map, { onlyOn: settings.onlyOn, except: settings.except, mayAsk });
@@ -55,7 +56,7 @@ export class FallbackRun<T> {
   }
 
   start(source: Observable<T>): Observable<T | Restart> {
-    return this.#turn(source, this.#scope, { kind: 'first' });
+    return this.#turn(source, this.#scope, FROM_THE_START);
   }
 
   /** `source` as the answer of the model in `scope`, and what comes after it should it fail. */
@@ -78,10 +79,10 @@ export class FallbackRun<T> {
     this.#remember(failure, turn);
     this.#first ??= told;
 
-    if (this.#midStream.prefixRefused && turn.scope.model !== undefined) {
-      return this.#askInstead(turn.scope.model, false, told);
-    }
+    // The prefix was sent to a model that this run has chosen.
+    if (this.#midStream.prefixRefused) return this.#askInstead(turn.scope.model as string, told);
     const { model = turn.scope.model } = failure;
+    // Stryker disable next-line ConditionalExpression: no model has no name
     if (model !== undefined) this.#asked.add(model);
     if (this.#midStream.next(true).kind === 'fail') throw this.#outcome(told);
     const next = this.#chain.next(failure.code, (passedOver) => {
@@ -93,14 +94,14 @@ export class FallbackRun<T> {
       });
     });
     if (next === undefined) throw this.#outcome(told);
-    return this.#askInstead(next, true, told, () =>
+    return this.#askInstead(next, told, () =>
       this.#report(turn.scope, { type: 'fallback', from: model, to: next, code: failure.code }),
     );
   }
 
-  #askInstead(model: string, mayContinue: boolean, told: SluiceError, onAsk?: () => void): Observable<T | Restart> {
+  #askInstead(model: string, told: SluiceError, onAsk?: () => void): Observable<T | Restart> {
     const { continueWith, runtime, maxAttempts } = this.#settings;
-    const goesOn = mayContinue ? continueWith(model) : undefined;
+    const goesOn = continueWith(model);
     const goOn = this.#midStream.next(goesOn !== undefined);
     const tooLate = runtime.clock.now() >= this.#scope.deadlineAtMs;
     if (goOn.kind === 'fail' || tooLate || this.#scope.call.dispatched >= maxAttempts) throw this.#outcome(told);

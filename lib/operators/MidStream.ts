@@ -10,6 +10,9 @@ export type { MidStreamMode } from '../core/midStream.ts';
 export type GoOn =
   { readonly kind: 'first' | 'restart' | 'fail' } | { readonly kind: 'continue'; readonly partial: Answer };
 
+/** Nothing has come yet. */
+export const FROM_THE_START: GoOn = { kind: 'first' };
+
 /** With an assistant prefix these are answers to the prefix: the request went through without it. */
 const REFUSES_PREFIX: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bad_request', 'context_too_long']);
 
@@ -17,12 +20,15 @@ const REFUSES_PREFIX: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bad_request'
 export class MidStream {
   readonly #mode: MidStreamMode;
   readonly #restarts: boolean;
-  #kind: GoOn['kind'] = 'first';
+  #kind = FROM_THE_START.kind;
+  // Stryker disable next-line BooleanLiteral: `begin` comes first
   #valueCame = false;
   #broke: SluiceError | undefined;
   #held: Answer | undefined;
   /** Whether `held` is all that the consumer holds. */
+  // Stryker disable next-line BooleanLiteral: of no use before something broke
   #whole = false;
+  // Stryker disable next-line BooleanLiteral: `begin` comes first
   #refused = false;
   #neverAgain = false;
 
@@ -59,6 +65,7 @@ export class MidStream {
       this.#whole = partial !== undefined;
       if (this.#kind !== 'continue') this.#held = partial;
       else if (partial && this.#held) this.#held = joinAnswers(this.#held, partial);
+      // Stryker disable next-line ConditionalExpression: a copy would say the same
       this.#broke = this.#held === partial ? failure : failure.with({ partial: this.#held });
       return this.#broke;
     }
@@ -73,7 +80,7 @@ export class MidStream {
 
   /** `mayContinue`: whether the model asked next accepts an assistant prefix. */
   next(mayContinue: boolean): GoOn {
-    if (this.#broke === undefined) return { kind: 'first' };
+    if (this.#broke === undefined) return FROM_THE_START;
     const partial = this.#held;
     if (this.#mode === 'continue' && mayContinue && !this.#neverAgain && this.#whole && partial) {
       if (isContinuable(partial)) return { kind: 'continue', partial };

@@ -10,8 +10,7 @@ import type { Restart } from '../core/restart.ts';
 import { backoff, notBefore } from '../limits/backoff.ts';
 import { MAX_HINT_MS } from '../wire/hints.ts';
 import { marked } from './marked.ts';
-import { MidStream } from './MidStream.ts';
-import type { GoOn } from './MidStream.ts';
+import { FROM_THE_START, MidStream } from './MidStream.ts';
 import type { RetrySettings } from './RetryWithJitterOptions.ts';
 import { scoped } from './scoped.ts';
 import type { ScopedHooks } from './scoped.ts';
@@ -26,7 +25,7 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
   readonly #budget: RetryBudgetPort | undefined;
   readonly #midStream: MidStream;
   #next: Observable<T>;
-  #goOn: GoOn = { kind: 'first' };
+  #goOn = FROM_THE_START;
   #turn: Turn | undefined;
   #attempts = 0;
   #waitMs: number | undefined;
@@ -45,16 +44,13 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
   /** The next attempt and all that may follow it, to be subscribed to at once. */
   attempt(): Observable<T | Restart> {
     const frame = this.#scope.forNextAttempt();
-    const first = this.#attempts++ === 0;
-    const earns = first && this.#budget !== undefined;
-    const scope = earns ? frame.with({ sink: this }) : frame;
+    this.#attempts++;
+    // Stryker disable next-line ConditionalExpression: without a budget nothing is earned by it
+    const scope = this.#budget ? frame.with({ sink: this }) : frame;
     this.#turn = new Turn(scope, this.#settings.runtime);
     this.#midStream.begin(this.#goOn);
     if (this.#goOn.kind !== 'restart') return scoped<T | Restart>(this.#next, scope, this.#downward, this);
-    const attempt$ = scoped(this.#next, scope, this.#downward, {
-      first: () => this.first(),
-      completed: () => this.completed(),
-    });
+    const attempt$ = scoped(this.#next, scope, this.#downward, { first: () => this.#midStream.value() });
     // Outside the marker, which is of this attempt.
     return this.#restarted(attempt$).pipe(catchError((thrown: unknown) => this.instead(thrown)));
   }
@@ -79,6 +75,7 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
     return new Observable<T | Restart>((subscriber) => {
       const wait: Subscription = new Subscription(
         startTimer(this.#settings.runtime, waitMs, () => {
+          // Stryker disable next-line CallExpression: it only gives memory back
           wait.unsubscribe();
           this.attempt().subscribe(subscriber);
         }),

@@ -35,15 +35,17 @@ export class Turn {
    */
   failure(thrown: unknown): SluiceError {
     const { call, model } = this.scope;
-    const error = classifyThrown(thrown, { phase: 'body', model, wallNowMs: this.#runtime.clock.wallNow() });
+    const wallNowMs = this.#runtime.clock.wallNow();
+    // Stryker disable next-line StringLiteral: a model, and when a wait is over, are all that is asked for
+    const error = classifyThrown(thrown, { phase: 'body', model, wallNowMs });
     const tried = error.source === 'upstream' || isForeign(thrown, error);
     if (tried && call.failed.length === this.failedBefore) {
       if (call.dispatched === this.#dispatchedBefore) call.dispatched++;
       call.failed.push(this.record(error));
     }
-    if (error.attempts.length >= call.failed.length && (error.model ?? model) === error.model) return error;
-    const attempts = error.attempts.length > call.failed.length ? error.attempts : [...call.failed];
-    return error.with({ attempts, model: error.model ?? model });
+    const namesAll = error.attempts.length >= call.failed.length;
+    if (namesAll && (error.model ?? model) === error.model) return error;
+    return error.with({ attempts: namesAll ? error.attempts : [...call.failed], model: error.model ?? model });
   }
 
   record(error: SluiceError): AttemptRecord {

@@ -9,7 +9,7 @@ export function isContinuable(partial: Answer): boolean {
   return choices.length <= 1 && toolCalls.length === 0 && refusal === '' && text.trim() !== '' && finishReason === null;
 }
 
-/** What the consumer holds when `rest` was streamed behind `start`. Both have one choice. */
+/** What the consumer holds when `rest` was streamed behind `start`, which has text. Both have one choice. */
 export function joinAnswers(start: Answer, rest: Answer): Answer {
   const { refusal, toolCalls, finishReason } = rest;
   const text = start.text + rest.text;
@@ -24,6 +24,6 @@ export function joinAnswers(start: Answer, rest: Answer): Answer {
     usage: rest.usage,
     model: rest.model ?? start.model,
     restarts: start.restarts,
-    empty: start.empty && rest.empty,
+    empty: false,
   };
 }

@@ -67,6 +67,7 @@ export function retrying<T>(settings: RetrySettings<T>): OperatorFunction<T, T |
     defer(() => {
       const downward = currentScope();
       const outer = downward ?? CallScope.start(runtime);
+      // Stryker disable next-line ConditionalExpression,LogicalOperator: a copy would say the same
       const scope = model === undefined || model === outer.model ? outer : outer.with({ model });
       return new RetryRun(settings, source, scope, downward).attempt();
     });
