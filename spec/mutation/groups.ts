@@ -85,11 +85,11 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
       ...['retryWithJitter', 'RetryRun', 'RetryWithJitterOptions', 'createRetryBudget'],
       ...['MidStream', 'joinAnswers', 'marked', 'Turn', 'withAssistantPrefix'],
     ],
-    ['retryWithJitter', 'midStream', 'withAssistantPrefix', 'fallbackModel'],
+    ['retryWithJitter', 'RetryRun', 'midStream', 'joinAnswers', 'Turn', 'withAssistantPrefix', 'fallbackModel'],
   ),
   fallbacks: operators(
     ['fallbackModel', 'FallbackRun', 'FallbackChain', 'FallbackModelOptions'],
-    ['fallbackModel', 'midStream'],
+    ['fallbackModel', 'FallbackRun', 'FallbackChain', 'midStream'],
   ),
   breaking: operators(['circuitBreak', 'createBreaker'], ['circuitBreak', 'createBreaker', 'breakerContract']),
   throttling: operators(
