@@ -104,13 +104,13 @@ export class Cooldown {
     return undefined;
   }
 
-  /** The one with that number has been answered: the others may follow. */
-  answered(nowMs: number, trial: number): void {
+  /** The one with that number has been answered: the others may follow. One without a number kept nobody waiting. */
+  answered(nowMs: number, trial: number | undefined): void {
     if (this.#phase === 'trial' && trial === this.#trial) this.#startRamp(nowMs);
   }
 
   /** The one with that number ended without an answer: the next one goes alone in its place. */
-  gaveUp(nowMs: number, trial: number): void {
+  gaveUp(nowMs: number, trial: number | undefined): void {
     if (this.#phase !== 'trial' || trial !== this.#trial) return;
     this.#phase = 'paused';
     this.#opensAtMs = nowMs;

@@ -13,6 +13,7 @@ export interface ProbePace {
 /** What to send after probing for so long, as a part of the estimate. */
 export function paceAt({ spread, overMs, doublesMs, holds }: ProbePace, probedMs: number): number {
   const beyondMs = probedMs - overMs;
+  // Stryker disable next-line EqualityOperator: both are the same there
   if (beyondMs > 0) {
     const grown = spread * 2 ** (beyondMs / doublesMs);
     return holds ? 1 - 2 * spread + grown : 1 + grown;

@@ -110,8 +110,10 @@ export class QuotaLayer {
   }
 
   handedOver(charge: LayerCharge): void {
-    this.#requests?.hold(-(charge.inHand?.requests ?? 0));
-    this.#tokens?.hold(-(charge.inHand?.tokens ?? 0));
+    const { inHand } = charge;
+    if (inHand === undefined) return;
+    this.#requests?.hold(-inHand.requests);
+    this.#tokens?.hold(-inHand.tokens);
     charge.inHand = undefined;
   }
 
@@ -124,6 +126,7 @@ export class QuotaLayer {
 
   /** The attempt took `tokens` more, or fewer if below 0, than was charged so far. */
   correct(nowMs: number, charge: LayerCharge, tokens: number): void {
+    // Stryker disable next-line EqualityOperator: by nothing, either way
     if (tokens >= 0) this.#tokens?.chargeMore(nowMs, tokens);
     else this.#tokens?.giveBack(nowMs, -tokens, charge.marks.tokens, charge.sent !== undefined);
     charge.tokens += tokens;
@@ -151,8 +154,8 @@ export class QuotaLayer {
     const { requests, tokens } = checkedRates(this.name, options);
     if (requests) existing(this.name, 'requestsPerMinute', this.#requests);
     if (tokens) existing(this.name, 'tokensPerMinute', this.#tokens);
-    if (requests) this.#requests?.setRate(nowMs, requests);
-    if (tokens) this.#tokens?.setRate(nowMs, tokens);
+    if (requests) (this.#requests as MinuteBucket).setRate(nowMs, requests);
+    if (tokens) (this.#tokens as MinuteBucket).setRate(nowMs, tokens);
   }
 
   /** Whether the layer is as it was when new, so that a new one can take its place. */

@@ -27,7 +27,6 @@ export class QuotaReservation {
   readonly #trial: number | undefined;
   readonly #chargedAtMs: number;
   #sentAtMs: number | undefined;
-  #handingOver = false;
   #answered = false;
   #hinted = false;
   #released = false;
@@ -54,15 +53,15 @@ export class QuotaReservation {
     if (this.#released || this.#sentAtMs !== undefined) return;
     this.#sentAtMs = nowMs;
     this.#eachLayer((layer, charge) => layer.dispatch(nowMs, charge));
-    if (!sentFollows) return;
-    this.#handingOver = true;
-    this.#eachLayer((layer, charge) => layer.handingOver(charge));
+    if (sentFollows) this.#eachLayer((layer, charge) => layer.handingOver(charge));
   }
 
   /** It was handed over only now, and what it took begins to come back that much later. */
   sent(nowMs: number): void {
     this.#handedOver();
-    if (this.#released || this.#answered || nowMs === this.#chargedAtMs) return;
+    if (this.#released || this.#answered) return;
+    // Stryker disable next-line ConditionalExpression: charged again at once it is the same
+    if (nowMs === this.#chargedAtMs) return;
     this.#eachLayer((layer, charge) => layer.postpone(nowMs, charge));
   }
 
@@ -71,7 +70,7 @@ export class QuotaReservation {
     this.#handedOver();
     this.#answered = true;
     // A rejection is an answer that asks for more patience, which its hint or its end will bring.
-    if (status !== 429 && this.#trial !== undefined) this.#route.cooldown.answered(nowMs, this.#trial);
+    if (status !== 429) this.#route.cooldown.answered(nowMs, this.#trial);
   }
 
   /** What the answer said of limits. Returns the pause that it began, in milliseconds, else 0. */
@@ -118,29 +117,26 @@ export class QuotaReservation {
   }
 
   #handedOver(): void {
-    if (!this.#handingOver) return;
-    this.#handingOver = false;
     this.#eachLayer((layer, charge) => layer.handedOver(charge));
   }
 
   #endTrial(nowMs: number, outcome: Outcome, pauses: boolean): number {
     const { cooldown } = this.#route;
-    const trial = this.#trial;
     let pausedMs = NO_WAIT;
     if (outcome.kind === 'failure' && !this.#hinted) {
       const { code, retryAfterMs } = outcome.error;
       if (retryAfterMs !== undefined) pausedMs = cooldown.hint(nowMs, retryAfterMs);
       else if (code === 'rate_limited' && pauses) pausedMs = cooldown.rejected(nowMs, this.#sentAtMs ?? nowMs);
     }
-    if (trial === undefined) return pausedMs;
-    if (outcome.kind === 'dropped' && !this.#answered) cooldown.gaveUp(nowMs, trial);
-    else cooldown.answered(nowMs, trial);
+    if (outcome.kind === 'dropped' && !this.#answered) cooldown.gaveUp(nowMs, this.#trial);
+    else cooldown.answered(nowMs, this.#trial);
     return pausedMs;
   }
 
   #chargeTokens(nowMs: number, tokens: number): void {
     if (!(tokens >= 0)) return;
     const more = tokens - this.#tokens;
+    // Stryker disable next-line ConditionalExpression: nothing is corrected by nothing
     if (more === 0) return;
     this.#tokens = tokens;
     this.#eachLayer((layer, charge) => layer.correct(nowMs, charge, more));

@@ -46,6 +46,7 @@ export class RateSearch {
   constructor(nowMs: number, estimate: number, before: number | undefined) {
     this.#fromMs = nowMs;
     this.#estimate = estimate;
+    // Stryker disable next-line ConditionalExpression: no rate is never remembered
     if (before !== undefined) this.#before = { perMinute: before, untilMs: nowMs };
   }
 

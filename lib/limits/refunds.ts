@@ -40,6 +40,7 @@ export function checkedRefunds(rules: RefundRules): RefundRules {
 /** `answered`: a response had begun. */
 export function refundFor(outcome: Outcome, answered: boolean, rules: RefundRules): Refund {
   const cause = causeOf(outcome, answered);
+  // Stryker disable next-line ConditionalExpression: there is no rule for no cause
   return cause === undefined ? 'none' : (rules[cause] ?? REFUND_DEFAULTS[cause] ?? 'none');
 }
 

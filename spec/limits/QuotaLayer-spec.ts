@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LimitReading } from '../../lib/core/hints.ts';
 import { QuotaLayer } from '../../lib/limits/QuotaLayer.ts';
-import type { LayerCost, LayerOptions } from '../../lib/limits/QuotaLayer.ts';
+import type { LayerCharge, LayerCost, LayerOptions } from '../../lib/limits/QuotaLayer.ts';
 
 const BOTH = { requestsPerMinute: 60, burstRequests: 10, tokensPerMinute: 6000, burstTokens: 1000 };
 const REQUESTS = { requestsPerMinute: 60, burstRequests: 10 };
@@ -119,6 +119,51 @@ describe('QuotaLayer', () => {
       tokens: undefined,
     });
     expect(() => layer(TOKENS).setRate(0, BOTH)).to.throw('m.requestsPerMinute at creation must be finite and above 0');
+  });
+
+  it('changes the rate that is named, and leaves the other as it is', () => {
+    const both = layer();
+    both.setRate(0, { tokensPerMinute: 1200 });
+    expect([both.requests?.perMinute, both.tokens?.perMinute]).to.deep.equal([60, 1200]);
+    both.setRate(0, { requestsPerMinute: 90 });
+    expect([both.requests?.perMinute, both.tokens?.perMinute]).to.deep.equal([90, 1200]);
+    const tokens = layer(TOKENS);
+    tokens.setRate(0, { tokensPerMinute: 1200 });
+    expect(tokens.tokens?.perMinute).to.equal(1200);
+  });
+
+  describe('as what has not been sent', () => {
+    const none = { retryAfterMs: undefined, retryAfterSource: undefined, shouldRetry: undefined, slowDown: false };
+    const shown = (of: QuotaLayer, charge: LayerCharge): readonly (number | undefined)[] => {
+      of.report(30, { ...none, requests: left(5), tokens: left(500) }, charge);
+      return levels(of, 30).map((level) => level && Math.round(level));
+    };
+
+    it('is taken off what is left, as it stands after corrections', () => {
+      const of = layer();
+      const [sent, unsent] = [of.charge(0, COST), of.charge(0, COST)];
+      of.dispatch(0, sent);
+      of.correct(0, sent, -60);
+      expect(shown(of, sent)).to.deep.equal([4, 403]);
+      of.correct(30, unsent, -40);
+      expect(shown(of, sent)).to.deep.equal([4, 443]);
+    });
+
+    it('is nothing more once an attempt has ended, sent or not', () => {
+      const of = layer();
+      const [sent, other, unsent] = [of.charge(0, COST), of.charge(0, COST), of.charge(0, COST)];
+      of.dispatch(0, sent);
+      of.dispatch(0, other);
+      of.end(0, other, COST);
+      expect(shown(of, sent)).to.deep.equal([4, 403]);
+      of.end(30, unsent, COST);
+      expect(shown(of, sent)).to.deep.equal([5, 503]);
+    });
+
+    it('hears of what is left for now where its own report comes before it was sent', () => {
+      const of = layer();
+      expect(shown(of, of.charge(0, COST))).to.deep.equal([5, 500]);
+    });
   });
 
   it('goes on with the buckets that another one had too', () => {

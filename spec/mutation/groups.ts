@@ -31,8 +31,8 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['Quota', 'QuotaLayer', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
   ),
   layers: limits(
-    ['QuotaLayer', 'QuotaOptions', 'QuotaReservation', 'QuotaRoute', 'refunds', 'WaitLine', 'layersOf'],
-    ['Quota', 'QuotaLayer', 'layersOf'],
+    ['QuotaLayer', 'QuotaOptions', 'QuotaReservation', 'QuotaRoute', 'refunds', 'WaitLine', 'layersOf', 'LimitStore'],
+    ['Quota', 'QuotaLayer', 'QuotaReservation', 'WaitLine', 'layersOf', 'refunds'],
   ),
   breaker: limits(['CircuitBreaker', 'breakerRules', 'SlidingSums'], ['CircuitBreaker', 'SlidingSums']),
   slots: limits(
@@ -45,20 +45,22 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['ConversationLanes', 'Lane', 'TurnEstimate', 'turnBound', 'laneRefusals'],
     ['ConversationLanes', 'TurnEstimate', 'laneRefusals', 'operators/createLanes'],
   ),
-  spend: limits(['SpendLedger', 'SpendTotals', 'LeastTimes'], ['SpendLedger', 'LeastTimes']),
+  spend: limits(['SpendLedger', 'SpendTotals', 'LeastTimes'], ['SpendLedger', 'SpendTotals', 'LeastTimes']),
   learning: limits(['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'], ['RateSearch', 'LearnedRate']),
   admission: limits(
-    ['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'admissionRefusals', 'placesOf'],
-    ['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admit'],
+    [
+      'Admission',
+      'AdmissionGrant',
+      'AdmissionLevels',
+      'AdmissionOptions',
+      'AdmissionStep',
+      'admissionRefusals',
+      'placesOf',
+    ],
+    ['Admission', 'AdmissionReload'],
   ),
-  fairness: limits(
-    ['AdmissionPool', 'AdmissionTenant', 'chooseNext'],
-    ['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admissionFairness'],
-  ),
-  targets: limits(
-    ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
-    ['Admission', 'AdmissionReload', 'operators/createAdmission', 'operators/admissionForgets'],
-  ),
+  fairness: limits(['AdmissionPool', 'AdmissionTenant', 'chooseNext'], ['Admission', 'AdmissionReload']),
+  targets: limits(['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'], ['Admission', 'AdmissionReload']),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants'],
