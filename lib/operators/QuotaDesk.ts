@@ -41,7 +41,6 @@ export class QuotaDesk {
   acquire(request: QuotaRequest, routeOf: (tenant: string | undefined) => QuotaRoute): Observable<Grant> {
     // Hand-written: the place in line must be taken in the tick of the subscription and belongs to the receiver once emitted.
     return new Observable<Grant>((subscriber) => {
-      if (subscriber.closed) return;
       zeroOrMore('cost.requests', request.cost.requests);
       zeroOrMore('cost.tokens', request.cost.tokens);
       if (request.maxWaitMs !== undefined) zeroOrInfinity('maxWaitMs', request.maxWaitMs);
@@ -76,23 +75,22 @@ export class QuotaDesk {
 
   #handOut(step: Exclude<QuotaStep, { kind: 'wait' }>): void {
     const { ticket } = step;
-    const entry = this.#entries.get(ticket);
-    this.#entries.delete(ticket);
-    if (entry === undefined) return;
+    // There as long as it is in line.
+    const { subscriber, request } = this.#entries.get(ticket) as Entry;
     if (step.kind === 'expired') {
-      entry.subscriber.error(refusedError(step.refusal));
+      subscriber.error(refusedError(step.refusal));
       return;
     }
     const waitedMs = this.runtime.clock.now() - ticket.enqueuedAtMs;
-    entry.subscriber.next(new QuotaGrant(step.reservation, entry.request, waitedMs, this));
-    entry.subscriber.complete();
+    subscriber.next(new QuotaGrant(step.reservation, request, waitedMs, this));
+    subscriber.complete();
   }
 
   #leave(ticket: QuotaTicket): void {
-    // Not there once it was granted: then it belongs to the receiver.
-    if (!this.#entries.delete(ticket)) return;
-    this.#quota.cancel(ticket);
-    this.serve();
+    this.#entries.delete(ticket);
+    // Not in line once it was granted: then it belongs to the receiver.
+    // Stryker disable next-line ConditionalExpression: where nothing was left there is nothing to serve
+    if (this.#quota.cancel(ticket)) this.serve();
   }
 }
 

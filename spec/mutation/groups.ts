@@ -93,10 +93,13 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['fallbackModel', 'FallbackRun', 'FallbackChain', 'FallbackModelOptions'],
     ['fallbackModel', 'FallbackRun', 'FallbackChain', 'midStream'],
   ),
-  breaking: operators(['circuitBreak', 'createBreaker'], ['circuitBreak', 'createBreaker', 'breakerContract']),
+  breaking: operators(
+    ['circuitBreak', 'createBreaker'],
+    ['circuitBreak', 'smallPorts', 'createBreaker', 'breakerEdges', 'breakerContract'],
+  ),
   throttling: operators(
     ['throttleByBucket', 'QuotaDesk', 'QuotaGrant', 'ServeLoop', 'costOption', 'createQuota', 'createQuotas'],
-    ['throttleByBucket', 'createQuota', 'createQuotas', 'quotaContract', 'AdmissionDesk'],
+    ['throttleByBucket', 'smallPorts', 'createQuota', 'createQuotas', 'quotaContract', 'QuotaDesk', 'ServeLoop'],
   ),
   admitting: operators(
     ['AdmissionDesk', 'admit', 'LocalAdmitted', 'admissionErrors', 'admissionSnapshot', 'createAdmission'],

@@ -166,4 +166,95 @@ describe('createQuotas', () => {
     ask(quotas.of('a'), 'kept');
     expect(made - before, 'one that held something is still known').to.equal(5001);
   });
+
+  it('limits no call without a tenant as if it were one', () => {
+    const { of } = createQuotas({ tenants: { default: { requestsPerMinute: 60 } } }, runtime);
+    expect([ask(of('a')), ask(of('a'))].map(({ atMs }) => atMs)).to.deep.equal([0, 0]);
+  });
+
+  it('counts all who wait for one model, of one tenant too', () => {
+    const { of } = createQuotas({ tenants: { default: { requestsPerMinute: 60 } } }, runtime);
+    for (let n = 0; n < 3; n++) ask(of('a'), 'x');
+    ask(of('b'), 'x');
+    expect(of('a').snapshot().waiting).to.equal(2);
+    expect(of('b').snapshot().waiting).to.equal(1);
+  });
+
+  it('holds a model for a hint that came by another way', () => {
+    const { of } = createQuotas({ account: { requestsPerMinute: 600 }, cooldown: { jitter: 0 } }, runtime);
+    of('a').observe({ retryAfterMs: 700 } as RateLimitHints);
+    const asked = [ask(of('a')), ask(of('b'))];
+    runtime.run();
+    expect(asked.map(({ atMs }) => atMs)).to.deep.equal([700, 0]);
+  });
+
+  it('refuses a tenant without a name', () => {
+    const quotas = createQuotas({ tenants: { default: { requestsPerMinute: 60 } } }, runtime);
+    let message: string | undefined;
+    quotas
+      .of('a')
+      .acquire({ cost, tenant: '' })
+      .subscribe({ error: (error: Error) => (message = error.message) });
+    expect(message).to.equal('tenant must be a string that is not empty, got an empty string');
+  });
+
+  describe('forgets of more than a thousand tenants', () => {
+    let made: string[];
+    const rates = (burstRequests: number) => ({ requestsPerMinute: 60_000, burstRequests });
+    /** Says by whom a layer was made: a tenant that is forgotten gets a new one when it comes again. */
+    const tenantsOf = (own: Record<string, number> = {}) =>
+      new Proxy({} as Record<string, ReturnType<typeof rates>>, {
+        getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true, value: rates(1) }),
+        get: (_, name: string) => {
+          made.push(name);
+          return rates(own[name] ?? 1);
+        },
+      });
+    const others = (quota: QuotaPort, from: number, to: number): void => {
+      for (let n = from; n < to; n++) ask(quota, `t${n}`).grant?.release(SUCCESS);
+    };
+    const madeFor = (tenant: string): number => made.filter((name) => name === tenant).length;
+
+    beforeEach(() => {
+      made = [];
+    });
+
+    it('none that holds something of one model, or waits for one', () => {
+      const quotas = createQuotas({ account: { requestsPerMinute: 60_000 }, tenants: tenantsOf({ x: 9 }) }, runtime);
+      const [first, second] = [ask(quotas.of('a'), 'x'), ask(quotas.of('b'), 'x')];
+      second.grant?.release(SUCCESS);
+      quotas.of('c').observe({ retryAfterMs: 20_000 } as RateLimitHints);
+      ask(quotas.of('c'), 'y');
+      runtime.advance(10_000);
+      others(quotas.of('a'), 0, 1100);
+      expect(first.grant).to.not.be.undefined;
+      expect(quotas.of('c').snapshot().waiting).to.equal(1);
+      ask(quotas.of('a'), 'x');
+      expect([madeFor('x'), madeFor('y'), madeFor('t0')]).to.deep.equal([1, 1, 1]);
+    });
+
+    it('looks for them again only when there are twice as many', () => {
+      const quotas = createQuotas({ tenants: tenantsOf() }, runtime);
+      const held = Array.from({ length: 1500 }, (_, n) => ask(quotas.of('a'), `held ${n}`));
+      ask(quotas.of('a'), 'at rest').grant?.release(SUCCESS);
+      runtime.advance(10_000);
+      others(quotas.of('a'), 0, 10);
+      ask(quotas.of('a'), 'at rest').grant?.release(SUCCESS);
+      expect(madeFor('at rest')).to.equal(1);
+      expect(held).to.have.length(1500);
+    });
+
+    it('none before there are a thousand again', () => {
+      const quotas = createQuotas({ tenants: tenantsOf() }, runtime);
+      others(quotas.of('a'), 0, 1024);
+      runtime.advance(10_000);
+      others(quotas.of('a'), 1024, 1025);
+      runtime.advance(10_000);
+      others(quotas.of('a'), 1025, 1030);
+      others(quotas.of('a'), 1024, 1025);
+      expect(madeFor('t1024')).to.equal(1);
+      others(quotas.of('a'), 0, 1);
+      expect(madeFor('t0')).to.equal(2);
+    });
+  });
 });

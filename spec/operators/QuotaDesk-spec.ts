@@ -1,0 +1,138 @@
+import { expect } from 'chai';
+import { combineLatest, throwError } from 'rxjs';
+import type { SluiceError } from '../../lib/core/errors.ts';
+import type { RateLimitHints } from '../../lib/core/hints.ts';
+import type { Grant, QuotaPort, QuotaRequest } from '../../lib/core/ports.ts';
+import { createQuota } from '../../lib/operators/createQuota.ts';
+import type { QuotaOptions } from '../../lib/operators/createQuota.ts';
+import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+
+const one = { requests: 1, tokens: 0, explicit: true };
+const noHints: RateLimitHints = {
+  retryAfterMs: undefined,
+  retryAfterSource: undefined,
+  shouldRetry: undefined,
+  requests: undefined,
+  tokens: undefined,
+  slowDown: false,
+};
+
+/** What those are told who ask a quota of this process. */
+describe('QuotaDesk', () => {
+  let runtime: VirtualRuntime;
+
+  beforeEach(() => {
+    runtime = virtualRuntime();
+  });
+
+  const quotaOf = (options: QuotaOptions): QuotaPort => createQuota({ arrivalMarginMs: 0, ...options }, runtime);
+  const ask = (quota: QuotaPort, request: Partial<QuotaRequest> = {}) => {
+    const asked: { grant?: Grant; atMs?: number; error?: SluiceError } = {};
+    quota.acquire({ cost: one, ...request }).subscribe({
+      next: (grant) => Object.assign(asked, { grant, atMs: runtime.clock.now() }),
+      error: (error: SluiceError) => (asked.error = error),
+    });
+    return asked;
+  };
+
+  describe('refuses', () => {
+    it('a cost above a minute, at the entry', () => {
+      const { error } = ask(quotaOf({ tokensPerMinute: 600 }), { cost: { ...one, tokens: 601 } });
+      expect(error?.message).to.equal('a cost of 601 tokens can never pass: the quota is 600 tokens a minute');
+      expect(error).to.include({ code: 'cost_too_large', while: 'entry', limit: 600, requested: 601 });
+    });
+
+    it('one more than may wait', () => {
+      const quota = quotaOf({ requestsPerMinute: 60, maxWaiting: 1 });
+      const { error } = [ask(quota), ask(quota), ask(quota)][2]!;
+      expect(error?.message).to.equal('1 requests are waiting for the quota already, and no more may');
+      expect(error).to.include({ code: 'queue_full', while: 'queue', limit: 1, requested: undefined });
+    });
+
+    it('a wait that is too long', () => {
+      const quota = quotaOf({ requestsPerMinute: 60, maxWaitMs: 500 });
+      ask(quota);
+      const { error } = ask(quota);
+      expect(error?.message).to.equal('the quota has no room within 500 ms');
+      expect(error).to.include({ code: 'queue_timeout', while: 'queue', limit: 500, retryAfterMs: 1000 });
+    });
+
+    it('a wait beyond the deadline', () => {
+      const quota = quotaOf({ requestsPerMinute: 60 });
+      ask(quota);
+      const { error } = ask(quota, { deadlineAtMs: 500 });
+      expect(error?.message).to.equal('the quota has no room before the deadline in 500 ms');
+      expect(error).to.include({ code: 'timeout_deadline', while: 'queue' });
+    });
+
+    for (const [request, message] of [
+      [{ cost: { ...one, requests: -1 } }, 'cost.requests must be finite and 0 or more, got -1'],
+      [{ cost: { ...one, tokens: NaN } }, 'cost.tokens must be finite and 0 or more, got NaN'],
+      [{ maxWaitMs: -5 }, 'maxWaitMs must be 0 or more, or Infinity, got -5'],
+    ] as const) {
+      it(`what is wrong: ${message}`, () => {
+        expect(ask(quotaOf({ requestsPerMinute: 60 }), request).error?.message).to.equal(message);
+      });
+    }
+  });
+
+  it('tells how long one has waited, whenever it came', () => {
+    const quota = quotaOf({ requestsPerMinute: 60 });
+    runtime.advance(5000);
+    const asked = [ask(quota), ask(quota)];
+    runtime.run();
+    expect(asked.map(({ grant }) => grant?.waitedMs)).to.deep.equal([0, 1000]);
+  });
+
+  it('takes nothing for one that has gone before it asked', () => {
+    const quota = quotaOf({ requestsPerMinute: 60 });
+    const failed = throwError(() => new Error('failed'));
+    combineLatest([failed, quota.acquire({ cost: one })]).subscribe({ error: () => {} });
+    expect(quota.snapshot().waiting).to.equal(0);
+    expect(ask(quota).atMs).to.equal(0);
+  });
+
+  describe('a grant', () => {
+    it('counts as handed over when it was dispatched, unless it was told otherwise', () => {
+      const quota = quotaOf({ requestsPerMinute: 60 });
+      ask(quota).grant?.dispatched();
+      const next = ask(quota);
+      runtime.run(5000);
+      expect(next.atMs).to.equal(1000);
+    });
+
+    for (const [status, reason] of [
+      [429, 'rate_limited'],
+      [503, 'overloaded'],
+      [529, 'overloaded'],
+      [500, 'rate_limited'],
+    ] as const) {
+      it(`says after a ${status} that the quota pauses for being ${reason}`, () => {
+        const told: unknown[] = [];
+        const quota = quotaOf({ requestsPerMinute: 60, cooldown: { jitter: 0 } });
+        const { grant } = ask(quota, { onCooldown: (waitMs, why) => told.push([waitMs, why]) });
+        grant?.dispatched();
+        grant?.responded?.(status);
+        grant?.observe({ ...noHints, retryAfterMs: 700 });
+        expect(told).to.deep.equal([[700, reason]]);
+      });
+    }
+  });
+
+  it('takes a report without a wait for no pause', () => {
+    const quota = quotaOf({ requestsPerMinute: 60 });
+    quota.observe(noHints);
+    expect(quota.snapshot().cooldownMs).to.equal(0);
+    expect(ask(quota).atMs).to.equal(0);
+  });
+
+  it('changes the rate of the layer that was named', () => {
+    const quota = createQuota(
+      { layers: { account: { requestsPerMinute: 600 }, model: { requestsPerMinute: 300 } } },
+      runtime,
+    );
+    quota.setRate('model', { requestsPerMinute: 120 });
+    expect(quota.snapshot().layers.map(({ requests }) => requests?.perMinute)).to.deep.equal([600, 120]);
+  });
+});
