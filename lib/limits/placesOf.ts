@@ -18,15 +18,16 @@ export function placesOf(model: string, options: ModelAdmissionOptions): readonl
   if (deployments.length === 0) {
     throw invalidOption(`models.${model}.deployments`, 'a list of at least one', deployments);
   }
+  const clients = deployments.map(({ client }) => client ?? options.client ?? ADMISSION_DEFAULTS.client);
   return deployments.map((deployment, i) => {
-    const client = deployment.client ?? options.client ?? ADMISSION_DEFAULTS.client;
-    const name = deployments.length === 1 ? model : `${model}@${client}${sameBefore(deployments, i, client)}`;
+    const client = clients[i] as string;
+    const name = deployments.length === 1 ? model : `${model}@${client}${numberOf(clients, i)}`;
     return { name, client, model: deployment.model ?? model, deployment };
   });
 }
 
 /** Deployments at one client are numbered from the second on. */
-function sameBefore(deployments: readonly DeploymentOptions[], index: number, client: string): string {
-  const before = deployments.slice(0, index).filter((other) => (other.client ?? client) === client).length;
+function numberOf(clients: readonly string[], index: number): string {
+  const before = clients.slice(0, index).filter((other) => other === clients[index]).length;
   return before === 0 ? '' : `#${before + 1}`;
 }
