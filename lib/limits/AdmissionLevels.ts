@@ -27,13 +27,13 @@ export class AdmissionLevels {
   }
 
   full(level: number): boolean {
-    const { name = '', maxInFlight = Infinity } = this.#levels[level] ?? {};
-    return (this.#inFlight[level] ?? 0) >= Math.min(maxInFlight, this.lent.get(name) ?? Infinity);
+    const { name, maxInFlight } = this.#levels[level] as Level;
+    return (this.#inFlight[level] as number) >= Math.min(maxInFlight, this.lent.get(name) ?? Infinity);
   }
 
   /** Changes what a priority has in flight. */
   move(level: number, inFlight: number): void {
-    this.#inFlight[level] = (this.#inFlight[level] ?? 0) + inFlight;
+    this.#inFlight[level] = (this.#inFlight[level] as number) + inFlight;
   }
 
   /**
@@ -50,7 +50,7 @@ export class AdmissionLevels {
     this.#levels = levels;
     this.#names = names;
     this.#inFlight = levels.map(() => 0);
-    moved.forEach((level, before) => this.move(level, inFlight[before] ?? 0));
+    moved.forEach((level, before) => this.move(level, inFlight[before] as number));
     return moved;
   }
 }

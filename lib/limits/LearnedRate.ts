@@ -2,6 +2,7 @@ import type { LimitReading, RateLimitHints } from '../core/hints.ts';
 import type { LayerSnapshot } from '../core/ports.ts';
 import { BetweenRejections } from './BetweenRejections.ts';
 import type { Between, SentMark } from './BetweenRejections.ts';
+import type { MinuteBucket } from './MinuteBucket.ts';
 import { paceAt } from './ProbePace.ts';
 import { QuotaLayer } from './QuotaLayer.ts';
 import type { LayerOptions } from './QuotaLayer.ts';
@@ -123,7 +124,7 @@ export class LearnedRate {
       this.#excessMs += passedMs * (this.#set / search.estimate - 1);
     } else if (this.#doing === 'idle') this.#idleMs += passedMs;
     // What was rejected is paid off first.
-    const owing = (this.layer.requests?.level(nowMs) ?? 0) < -1;
+    const owing = this.#bucket.level(nowMs) < -1;
     this.#doing = pausedMs > 0 || owing ? 'paused' : waitMs > 0 ? 'probing' : 'idle';
     if (this.#set < this.#most) this.#grow(nowMs, search, probed ? passedMs : 0);
     return this.#set < this.#most ? LOOK_MS : Infinity;
@@ -136,7 +137,7 @@ export class LearnedRate {
       this.#cluster++;
       if (this.#guessing) {
         this.#firstRefused++;
-        this.#guess(nowMs);
+        this.#guess(nowMs, this.#search as RateSearch);
       } else this.#search?.stretch(nowMs, this.#cluster);
       return this.#expected;
     }
@@ -156,12 +157,9 @@ export class LearnedRate {
 
   reported(nowMs: number, hints: RateLimitHints): void {
     const tokens = perMinute(hints.tokens);
-    const mostTokens = this.#options.tokensPerMinute as number;
-    if (tokens !== undefined && Math.min(tokens, mostTokens) !== this.layer.tokens?.perMinute) {
-      this.layer.setRate(nowMs, {
-        tokensPerMinute: Math.min(tokens, mostTokens),
-        burstTokens: this.#options.burstTokens,
-      });
+    const mostTokens = Math.min(tokens ?? NaN, this.#options.tokensPerMinute as number);
+    if (tokens !== undefined && mostTokens !== this.layer.tokens?.perMinute) {
+      this.layer.setRate(nowMs, { tokensPerMinute: mostTokens, burstTokens: this.#options.burstTokens });
     }
     const requests = perMinute(hints.requests);
     if (requests === undefined || requests === this.#named) return;
@@ -170,6 +168,10 @@ export class LearnedRate {
     this.#guessing = false;
     this.#inSpite = 0;
     this.#apply(nowMs, this.#most);
+  }
+
+  get #bucket(): MinuteBucket {
+    return this.layer.requests as MinuteBucket;
   }
 
   /** A named limit that shared layers keep anyway is left to them, who know its burst. */
@@ -189,22 +191,23 @@ export class LearnedRate {
     const configured = this.#configured;
     // It held for a while, so it may be back.
     const held = overMs >= 5000 && passed > (0.5 * configured * overMs) / MINUTE_MS;
-    this.#search = new RateSearch(nowMs, configured, held && this.#named === Infinity ? configured : undefined);
+    const search = new RateSearch(nowMs, configured, held && this.#named === Infinity ? configured : undefined);
+    this.#search = search;
     this.#guessing = true;
     this.#firstRefused = this.#nothingPassed = 0;
     // What passed next to those that were rejected with it had been there before.
     this.#between.mark({ order: this.#heardOrder, atMs: mark.atMs });
-    this.#guess(nowMs);
+    this.#guess(nowMs, search);
   }
 
   /** From the first rejection: what was configured, else what got through, as far as is known by now. */
-  #guess(nowMs: number): void {
+  #guess(nowMs: number, search: RateSearch): void {
     const { passed, overMs } = this.#lately(nowMs);
     const seen = ((passed - this.#firstRefused - 1) * MINUTE_MS) / overMs;
     const configured = this.#configured;
-    this.#search?.guess(configured < Infinity ? configured : Math.max(passed < FEW ? LEAST_OF_FEW : LEAST_GUESS, seen));
-    this.#follow(nowMs);
-    this.layer.requests?.reset(nowMs, 0);
+    search.guess(configured < Infinity ? configured : Math.max(passed < FEW ? LEAST_OF_FEW : LEAST_GUESS, seen));
+    this.#follow(nowMs, search);
+    this.#bucket.reset(nowMs, 0);
   }
 
   #lately(nowMs: number): { readonly passed: number; readonly overMs: number } {
@@ -222,7 +225,7 @@ export class LearnedRate {
       this.#judge(nowMs, search, mark, fresh, between);
       search.stretch(nowMs, this.#cluster);
     }
-    this.#follow(nowMs);
+    this.#follow(nowMs, search);
   }
 
   #judge(nowMs: number, search: RateSearch, mark: SentMark, fresh: number, between: Between): void {
@@ -250,7 +253,7 @@ export class LearnedRate {
     const longestMs = this.#search?.slow
       ? LONGEST_SLOW_DEBT_MS
       : LONGEST_DEBT_MS * 2 ** Math.min(4, this.#nothingPassed);
-    this.layer.requests?.lower(nowMs, Math.max(level, -perMs * longestMs) - perMs * RESERVE_MS);
+    this.#bucket.lower(nowMs, Math.max(level, -perMs * longestMs) - perMs * RESERVE_MS);
   }
 
   #grow(nowMs: number, search: RateSearch, passedMs: number): void {
@@ -261,7 +264,7 @@ export class LearnedRate {
       search.returned(known);
       this.#between.forget();
       this.#probedMs = this.#excessMs = 0;
-      this.#follow(nowMs);
+      this.#follow(nowMs, search);
     } else if (this.#set >= configured && grown >= configured && (this.#calmMs += passedMs) > CALM_MS) {
       this.#search = undefined;
       this.#between.forget();
@@ -272,9 +275,8 @@ export class LearnedRate {
     }
   }
 
-  #follow(nowMs: number): void {
-    const search = this.#search;
-    if (search) this.#apply(nowMs, search.estimate * paceAt(search.pace, 0));
+  #follow(nowMs: number, search: RateSearch): void {
+    this.#apply(nowMs, search.estimate * paceAt(search.pace, 0));
   }
 
   #apply(nowMs: number, rate: number): void {

@@ -136,17 +136,17 @@ describe('FairQueue', () => {
         });
       for (let i = 0; i < 50; i++) join('a');
       for (let i = 0; i < 50; i++) join('b');
-      const idle = joined(queue, 'idle', 10, 2);
-      queue.leave(idle);
-      serve(queue, 2);
+      queue.take(joined(queue, 'idle'));
+      queue.correct('idle', 1000);
       weights.a = 4;
       queue.reweigh();
+      serve(queue, 1);
+      // 10 tokens over the three that waited, then over 5, the new weights of the two.
+      expect(standing('new')).to.be.closeTo(10 / 3, 1e-9);
+      serve(queue, 1);
+      expect(standing('new')).to.be.closeTo(10 / 3 + 2, 1e-9);
       expect(serve(queue, 20).filter((tenant) => tenant === 'a')).to.have.length.within(15, 17);
-      // Twice 10 tokens over the 5 that wait now, after those of before.
-      const before = standing('new');
-      serve(queue, 2);
-      expect(standing('new') - before).to.be.closeTo(4, 1);
-      expect(standing('idle')).to.equal(standing('new'));
+      expect(standing('idle')).to.equal(1010);
     });
 
     it('charges corrections by weight, to those who wait and those who do not', () => {
