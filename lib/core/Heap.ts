@@ -24,10 +24,16 @@ export class Heap<T> {
   }
 
   push(item: T): HeapNode<T> {
-    const node = { item, index: this.#nodes.length };
+    const node = { item, index: -1 };
+    this.add(node);
+    return node;
+  }
+
+  /** {@link push} for an item that is its own node, or has one already, which is in no heap. */
+  add(node: HeapNode<T>): void {
+    node.index = this.#nodes.length;
     this.#nodes.push(node);
     this.#up(node);
-    return node;
   }
 
   pop(): T | undefined {

@@ -9,6 +9,11 @@ export interface Clock {
 /** Runs work later. Every RxJS scheduler satisfies this shape, so a `TestScheduler` can stand in. */
 export interface Scheduler {
   schedule(work: () => void, delayMs?: number): { unsubscribe(): void };
+  /**
+   * For schedulers that can do it with less: runs `work` once, after `delayMs` of 0 or more. What it returns stops that,
+   * and does nothing afterwards. Default: by `schedule`.
+   */
+  once?(work: () => void, delayMs: number): () => void;
 }
 
 /** The only source of time, waiting and randomness. Pass your own to run everything in virtual time. */
@@ -42,6 +47,10 @@ export const systemRuntime: Runtime = {
       const timer = setTimeout(work, delayMs);
       return { unsubscribe: () => clearTimeout(timer) };
     },
+    once(work, delayMs) {
+      const timer = setTimeout(work, delayMs);
+      return () => clearTimeout(timer);
+    },
   },
   random: Math.random,
 };
@@ -60,8 +69,10 @@ export function startTimer(runtime: Runtime, delayMs: number, work: () => void):
   const ms = delayMs > 0 ? delayMs : 0;
   if (ms === Infinity) return () => {};
   if (ms > MAX_TIMER_MS) return startLongTimer(runtime, ms, work);
+  const { scheduler } = runtime;
+  if (scheduler.once !== undefined) return scheduler.once(work, ms);
   let over = false;
-  const pending = runtime.scheduler.schedule(() => {
+  const pending = scheduler.schedule(() => {
     if (over) return;
     over = true;
     work();

@@ -59,7 +59,8 @@ export interface RunFigures extends CallFigures {
   readonly phases: readonly PhaseFigures[];
 }
 
-interface Running {
+/** A call that has not ended. */
+export interface Running {
   readonly call: SimulatedCall;
   readonly askedMs: number;
   sent: boolean;
@@ -69,6 +70,13 @@ interface Running {
   inOrder: boolean;
   readonly phases: readonly PhaseTally[];
   readonly tenant: TenantTally | undefined;
+}
+
+interface ChunkLike {
+  readonly choices?: readonly {
+    readonly delta?: { readonly content?: string | null };
+    readonly finish_reason?: string | null;
+  }[];
 }
 
 /** Watches a run: the calls at one end, the provider at the other. */
@@ -125,41 +133,42 @@ export class Meter implements ProviderListener {
     return this.#running.size;
   }
 
-  asked(call: SimulatedCall): void {
+  /** A call is made. What becomes of it is told of what this returns. */
+  asked(call: SimulatedCall): Running {
+    const nowMs = this.#clock.now();
     const running: Running = {
       call,
-      askedMs: this.#clock.now(),
+      askedMs: nowMs,
       sent: false,
       firstContentMs: undefined,
       rejectedMs: undefined,
       finished: false,
       inOrder: true,
-      phases: this.#phases.of(call.model, this.#clock.now()),
+      phases: this.#phases.of(call.model, nowMs),
       tenant: call.tenant === undefined ? undefined : this.#tenantOf(call.tenant),
     };
     this.#calls++;
     for (const phase of running.phases) phase.asked();
-    this.#running.set(String(call.ordinal), running);
+    this.#running.set(call.key, running);
     running.tenant?.asked();
-    this.#timeline?.asked(running.askedMs);
-    if (call.conversation === undefined) return;
-    const open = this.#openTurns.get(call.conversation) ?? new Set();
-    this.#openTurns.set(call.conversation, open.add(running));
+    this.#timeline?.asked(nowMs);
+    if (call.conversation !== undefined) {
+      const open = this.#openTurns.get(call.conversation);
+      if (open === undefined) this.#openTurns.set(call.conversation, new Set([running]));
+      else open.add(running);
+    }
+    return running;
   }
 
   /** A value that a call has got. */
-  value(call: SimulatedCall, value: unknown): void {
-    const running = this.#running.get(String(call.ordinal));
-    if (running === undefined) return;
-    const [choice] =
-      (value as { choices?: { delta?: { content?: string | null }; finish_reason?: string | null }[] }).choices ?? [];
+  value(running: Running, value: unknown): void {
+    const choice = (value as ChunkLike).choices?.[0];
     if (choice?.delta?.content) running.firstContentMs ??= this.#clock.now();
     if (choice?.finish_reason) running.finished = true;
   }
 
-  completed(call: SimulatedCall): void {
-    const running = this.#ended(call);
-    if (running === undefined) return;
+  completed(running: Running): void {
+    this.#ended(running);
     if (!running.finished) {
       this.#truncated++;
       this.#failure('truncated', running);
@@ -176,14 +185,13 @@ export class Meter implements ProviderListener {
     this.#timeline?.answered(askedMs, firstContentMs, totalMs);
   }
 
-  failed(call: SimulatedCall, error: unknown): void {
-    const running = this.#ended(call);
-    if (running !== undefined) this.#failure(isSluiceError(error) ? error.code : 'unknown', running);
+  failed(running: Running, error: unknown): void {
+    this.#ended(running);
+    this.#failure(isSluiceError(error) ? error.code : 'unknown', running);
   }
 
-  left(call: SimulatedCall): void {
-    const running = this.#ended(call);
-    if (running === undefined) return;
+  left(running: Running): void {
+    this.#ended(running);
     this.#left++;
     this.#timeline?.left(running.askedMs, this.#clock.now());
   }
@@ -197,22 +205,23 @@ export class Meter implements ProviderListener {
     running.tenant?.sent(queueMs);
     this.#timeline?.sent(running.askedMs, queueMs);
     const { conversation } = running.call;
-    const [oldest] = conversation === undefined ? [] : (this.#openTurns.get(conversation) ?? []);
+    const oldest = conversation === undefined ? undefined : this.#openTurns.get(conversation)?.values().next().value;
     running.inOrder = oldest === undefined || oldest === running;
   }
 
   arrived(exchange: Exchange, { request }: Attempt, status: number | undefined): void {
     const rejected = status === 429;
+    const nowMs = this.#clock.now();
     this.#attempts++;
-    this.#window.add(this.#clock.now(), rejected);
+    this.#window.add(nowMs, rejected);
     const running = this.#of(request);
-    for (const phase of running?.phases ?? []) phase.arrived(rejected);
-    this.#timeline?.arrived(this.#clock.now(), running?.askedMs, rejected);
+    if (running !== undefined) for (const phase of running.phases) phase.arrived(rejected);
+    this.#timeline?.arrived(nowMs, running?.askedMs, rejected);
     if (running?.tenant !== undefined && exchange.verdict === 'admitted') this.#payers.set(exchange, running.tenant);
     if (!rejected) return;
     this.#rateLimited++;
     running?.tenant?.rateLimited();
-    if (running !== undefined) running.rejectedMs ??= this.#clock.now();
+    if (running !== undefined) running.rejectedMs ??= nowMs;
   }
 
   over(exchange: Exchange): void {
@@ -252,18 +261,15 @@ export class Meter implements ProviderListener {
     };
   }
 
-  #ended(call: SimulatedCall): Running | undefined {
-    const key = String(call.ordinal);
-    const running = this.#running.get(key);
-    if (running === undefined) return undefined;
-    this.#running.delete(key);
-    if (call.conversation === undefined) return running;
+  #ended(running: Running): void {
+    const { call } = running;
+    this.#running.delete(call.key);
+    if (call.conversation === undefined) return;
     const open = this.#openTurns.get(call.conversation);
     open?.delete(running);
     if (open?.size === 0) this.#openTurns.delete(call.conversation);
     this.#turns++;
     if (running.inOrder) this.#turnsInOrder++;
-    return running;
   }
 
   #failure(code: string, { askedMs }: Running): void {

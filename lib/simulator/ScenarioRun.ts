@@ -1,7 +1,7 @@
-import { Subscription } from 'rxjs';
+import type { Observable, Observer, Subscription } from 'rxjs';
 import type { Attempt, AttemptSource } from '../core/attempt.ts';
 import { startTimer } from '../core/runtime.ts';
-import type { Runtime } from '../core/runtime.ts';
+import type { Cancel, Runtime } from '../core/runtime.ts';
 import { seededRandom } from '../core/seededRandom.ts';
 import type { Exchange } from '../emulator/model/Exchange.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
@@ -9,7 +9,7 @@ import { parsePolicy } from '../policy/parsePolicy.ts';
 import type { SimulatedCall } from './load/CallDrawer.ts';
 import { LoadRun } from './load/LoadRun.ts';
 import { Meter } from './Meter.ts';
-import type { RunFigures } from './Meter.ts';
+import type { RunFigures, Running } from './Meter.ts';
 import { Phases } from './Phases.ts';
 import { SCENARIO_DEFAULTS } from './scenario/Scenario.ts';
 import type { Scenario } from './scenario/Scenario.ts';
@@ -133,29 +133,52 @@ export class ScenarioRun {
   }
 
   #make(call: SimulatedCall, ended: () => void): void {
-    const meter = this.#meter;
-    meter.asked(call);
-    const subscription = new Subscription();
-    const stop = startTimer(this.#runtime, call.leavesAfterMs, () => {
-      subscription.unsubscribe();
-      meter.left(call);
-      ended();
-    });
-    const over = (): void => {
-      stop();
-      ended();
-    };
-    const calling = this.#caller(call).subscribe({
-      next: (value) => meter.value(call, value),
-      error: (error: unknown) => {
-        meter.failed(call, error);
-        over();
-      },
-      complete: () => {
-        meter.completed(call);
-        over();
-      },
-    });
-    subscription.add(calling);
+    new CallWatch(this.#meter, call, ended).start(this.#caller(call), this.#runtime);
+  }
+}
+
+/** One call, from when it is made until it has ended or its user has left. A class, as every call has one. */
+class CallWatch implements Observer<unknown> {
+  readonly #meter: Meter;
+  readonly #running: Running;
+  readonly #ended: () => void;
+  #subscription: Subscription | undefined;
+  #stop: Cancel | undefined;
+
+  constructor(meter: Meter, call: SimulatedCall, ended: () => void) {
+    this.#meter = meter;
+    this.#running = meter.asked(call);
+    this.#ended = ended;
+  }
+
+  start(answer$: Observable<unknown>, runtime: Runtime): void {
+    const { leavesAfterMs } = this.#running.call;
+    if (leavesAfterMs !== Infinity) this.#stop = startTimer(runtime, leavesAfterMs, () => this.#leave());
+    this.#subscription = answer$.subscribe(this);
+  }
+
+  next(value: unknown): void {
+    this.#meter.value(this.#running, value);
+  }
+
+  error(error: unknown): void {
+    this.#meter.failed(this.#running, error);
+    this.#over();
+  }
+
+  complete(): void {
+    this.#meter.completed(this.#running);
+    this.#over();
+  }
+
+  #leave(): void {
+    this.#subscription?.unsubscribe();
+    this.#meter.left(this.#running);
+    this.#ended();
+  }
+
+  #over(): void {
+    this.#stop?.();
+    this.#ended();
   }
 }

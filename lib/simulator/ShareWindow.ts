@@ -23,7 +23,7 @@ export class ShareWindow {
       slot.marked++;
       this.#marked++;
     }
-    for (let [oldest] = this.#slots; oldest !== undefined && oldest.index <= index - 60; [oldest] = this.#slots) {
+    for (let oldest = this.#slots[0]; oldest !== undefined && oldest.index <= index - 60; oldest = this.#slots[0]) {
       this.#slots.shift();
       this.#all -= oldest.all;
       this.#marked -= oldest.marked;

@@ -2,6 +2,7 @@ import { Subscription } from 'rxjs';
 import type { SchedulerAction, SchedulerLike } from 'rxjs';
 import { Heap } from '../core/Heap.ts';
 import type { HeapNode } from '../core/Heap.ts';
+import type { Cancel, Scheduler } from '../core/runtime.ts';
 
 /** What the timers hold of an action. */
 interface Due {
@@ -9,6 +10,9 @@ interface Due {
   order: number;
   run(): void;
 }
+
+/** Its own node of the heap: a simulation arms ten timers for every call. */
+type DueNode = Due & HeapNode<Due>;
 
 type Work<T> = (this: SchedulerAction<T>, state?: T) => void;
 
@@ -28,23 +32,31 @@ export class VirtualTimers {
   }
 
   /** A scheduler of RxJS, and of this library, over these timers. `now`: what it gives as the time of day. */
-  scheduler(now: () => number): SchedulerLike {
+  scheduler(now: () => number): SchedulerLike & Scheduler {
     return {
       now,
+      once: (work, delayMs) => this.once(work, delayMs),
       schedule: <T>(work: Work<T>, delayMs = 0, state?: T) => new VirtualAction(this, work).schedule(state, delayMs),
     };
   }
 
-  arm(action: Due, delayMs: number): HeapNode<Due> | undefined {
-    if (delayMs === Infinity) return undefined;
+  /** Runs `work` once. What it returns stops that. */
+  once(work: () => void, delayMs: number): Cancel {
+    const timer = new OnceDue(work);
+    this.arm(timer, delayMs);
+    return () => this.stop(timer);
+  }
+
+  arm(action: DueNode, delayMs: number): void {
+    if (delayMs === Infinity) return;
     // In the form "later if", so that NaN is due at once.
     action.atMs = delayMs > 0 ? this.nowMs + delayMs : this.nowMs;
     action.order = this.#armed++;
-    return this.#due.push(action);
+    this.#due.add(action);
   }
 
-  stop(node: HeapNode<Due>): void {
-    this.#due.remove(node);
+  stop(action: DueNode): void {
+    this.#due.remove(action);
   }
 
   /** Runs what is due up to `untilMs`, what is armed meanwhile too. */
@@ -62,13 +74,31 @@ function isBefore(a: Due, b: Due): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 }
 
+/** Some work that a timer runs once. */
+class OnceDue implements DueNode {
+  readonly item = this;
+  readonly #work: () => void;
+  index = -1;
+  atMs = 0;
+  order = 0;
+
+  constructor(work: () => void) {
+    this.#work = work;
+  }
+
+  run(): void {
+    this.#work();
+  }
+}
+
 /** Some work that a timer runs, and which may arm it again. */
-class VirtualAction<T> extends Subscription implements SchedulerAction<T>, Due {
+class VirtualAction<T> extends Subscription implements SchedulerAction<T>, DueNode {
+  readonly item = this;
   readonly #timers: VirtualTimers;
   readonly #work: Work<T>;
   #state: T | undefined;
-  #node: HeapNode<Due> | undefined;
   #waits = false;
+  index = -1;
   atMs = 0;
   order = 0;
 
@@ -83,13 +113,12 @@ class VirtualAction<T> extends Subscription implements SchedulerAction<T>, Due {
     this.#stop();
     this.#state = state;
     this.#waits = true;
-    this.#node = this.#timers.arm(this, delayMs);
+    this.#timers.arm(this, delayMs);
     return this;
   }
 
   run(): void {
     this.#waits = false;
-    this.#node = undefined;
     this.#work.call(this, this.#state);
     if (!this.#waits) this.unsubscribe();
   }
@@ -101,8 +130,7 @@ class VirtualAction<T> extends Subscription implements SchedulerAction<T>, Due {
   }
 
   #stop(): void {
-    if (this.#node !== undefined) this.#timers.stop(this.#node);
-    this.#node = undefined;
+    this.#timers.stop(this);
     this.#waits = false;
   }
 }

@@ -1,5 +1,6 @@
 import type { AnswerSettings, ToolCallSettings } from './answerSettings.ts';
-import { answerKey, answerText, hashText, matchPrefix } from './answerText.ts';
+import { answerKey, answerText, matchPrefix } from './answerText.ts';
+import { base36 } from './base36.ts';
 import { sample } from './distribution.ts';
 import type { RequestFacts } from './request.ts';
 import { PROVIDER_DEFAULTS } from './settings.ts';
@@ -9,9 +10,10 @@ export interface Segment {
   readonly type: 'reasoning' | 'text' | 'refusal' | 'tool';
   readonly tokens: number;
   slice(from: number, to: number): string;
+  /** Of the answer that it is a part of. */
+  readonly key: number;
   /** For a tool: which, from 0. */
   readonly index: number;
-  readonly id: string;
   readonly name: string;
 }
 
@@ -39,13 +41,16 @@ export interface AnswerContext {
   readonly seed: number;
   readonly random: () => number;
   readonly chunks: 'all' | 'ends';
-  readonly ordinal: number;
+  /** What makes the answer's id one of its own. */
+  readonly unique: string;
+  readonly fingerprint: string;
   readonly wallMs: number;
   /** A fault's finish reason, and the chunks of content before it. */
   readonly finish?: { readonly reason: string | null; readonly after?: number | undefined } | undefined;
 }
 
 const CHARS_PER_TOKEN = 4;
+const NO_CALLS: readonly ToolCallSettings[] = [];
 
 /** Draws an answer. Where a setting is a plain number, nothing is drawn for it. */
 export function planAnswer(facts: RequestFacts, context: AnswerContext): AnswerPlan {
@@ -55,7 +60,7 @@ export function planAnswer(facts: RequestFacts, context: AnswerContext): AnswerP
   const tokenMs = sample(settings.tokenMs ?? PROVIDER_DEFAULTS.tokenMs, random);
   const chunkTokens = settings.chunkTokens ?? PROVIDER_DEFAULTS.chunkTokens;
   const length = lengthOf(settings, facts, random);
-  const calls = settings.toolCalls ?? (facts.tool === undefined ? [] : [{ name: facts.tool }]);
+  const calls = settings.toolCalls ?? (facts.tool === undefined ? NO_CALLS : [{ name: facts.tool }]);
   const most = finish?.after === undefined ? Infinity : finish.after * chunkTokens;
   const choices: Segment[][] = [];
   for (let choice = 0; choice < facts.choices; choice++) {
@@ -64,10 +69,10 @@ export function planAnswer(facts: RequestFacts, context: AnswerContext): AnswerP
   }
   const limited = facts.outputLimit !== undefined && length.wanted > facts.outputLimit;
   return {
-    id: `${facts.request.api === 'responses' ? 'resp' : 'chatcmpl'}-${seed.toString(36)}-${context.ordinal.toString(36)}`,
+    id: `${facts.request.api === 'responses' ? 'resp' : 'chatcmpl'}-${context.unique}`,
     createdSeconds: Math.floor(context.wallMs / 1000),
     model: facts.model,
-    fingerprint: `fp_${hashText(facts.model, seed).toString(16).padStart(8, '0')}`,
+    fingerprint: context.fingerprint,
     stream: facts.stream,
     includeUsage: facts.includeUsage,
     promptTokens: facts.promptTokens,
@@ -79,6 +84,11 @@ export function planAnswer(facts: RequestFacts, context: AnswerContext): AnswerP
     chunkTokens,
     chunks: context.chunks,
   };
+}
+
+/** What an API calls a part of an answer. */
+export function idOf({ type, key, index }: Segment): string {
+  return type === 'tool' ? `call_${base36(key)}_${index}` : `${type}_${base36(key)}`;
 }
 
 /** Output tokens of all choices, and those of them that were reasoning. */
@@ -126,32 +136,36 @@ function segmentsOf(
   { wanted, limit }: Length,
 ): Segment[] {
   const segments: Segment[] = [];
-  const add = (type: Segment['type'], tokens: number, slice: Segment['slice'], index = 0, name = ''): void => {
-    const id = type === 'tool' ? `call_${key.toString(36)}_${index}` : `${type}_${key.toString(36)}`;
-    if (tokens > 0 || type === 'tool') segments.push({ type, tokens, slice, index, id, name });
-  };
   const reasoning = settings.reasoningTokens ?? (facts.reasons ? PROVIDER_DEFAULTS.askedReasoningTokens : 0);
-  const reasoningKey = (key ^ 0x5bd1e995) >>> 0;
-  add('reasoning', reasoning, (from, to) => answerText(reasoningKey, from, to));
+  if (reasoning > 0)
+    segments.push({ type: 'reasoning', tokens: reasoning, slice: reasons(key), key, index: 0, name: '' });
   if (calls.length > 0) {
     calls.forEach(({ name, arguments: given }, index) => {
       const json = given ?? JSON.stringify({ answer: answerText(key, 0, Math.min(wanted, limit)) });
-      add('tool', tokensOf(json), charSlices(json), index, name);
+      segments.push({ type: 'tool', tokens: tokensOf(json), slice: charSlices(json), key, index, name });
     });
     return segments;
   }
   const type = settings.refusal === true ? 'refusal' : 'text';
-  if (settings.text !== undefined) {
-    add(type, Math.min(wanted, limit), charSlices(settings.text));
-    return segments;
-  }
-  const match = facts.prefix === undefined ? undefined : matchPrefix(key, facts.prefix);
-  const { tokens: skipped, extraChars } = match ?? { tokens: 0, extraChars: 0 };
-  add(type, Math.min(Math.max(0, wanted - skipped), limit), (from, to) => {
+  const match = facts.prefix === undefined || settings.text !== undefined ? undefined : matchPrefix(key, facts.prefix);
+  const skipped = match?.tokens ?? 0;
+  const tokens = Math.min(Math.max(0, wanted - skipped), limit);
+  const slice = settings.text === undefined ? words(key, skipped, match?.extraChars ?? 0) : charSlices(settings.text);
+  if (tokens > 0) segments.push({ type, tokens, slice, key, index: 0, name: '' });
+  return segments;
+}
+
+function reasons(key: number): Segment['slice'] {
+  const reasoningKey = (key ^ 0x5bd1e995) >>> 0;
+  return (from, to) => answerText(reasoningKey, from, to);
+}
+
+/** The words of an answer from `skipped` tokens and so many characters on. */
+function words(key: number, skipped: number, extraChars: number): Segment['slice'] {
+  return (from, to) => {
     const text = answerText(key, from + skipped, to + skipped);
     return from === 0 ? text.slice(extraChars) : text;
-  });
-  return segments;
+  };
 }
 
 function cutAt(most: number, segments: Segment[]): Segment[] {

@@ -1,8 +1,11 @@
 import type { Clock } from '../../core/runtime.ts';
 import { seededRandom } from '../../core/seededRandom.ts';
-import { lastTokenMs, outputTokens, planAnswer } from './AnswerPlan.ts';
+import { AnswerExchange } from './AnswerExchange.ts';
+import { lastTokenMs, planAnswer } from './AnswerPlan.ts';
 import type { AnswerPlan } from './AnswerPlan.ts';
+import { fingerprintOf } from './answerText.ts';
 import { applyFault } from './applyFault.ts';
+import { base36 } from './base36.ts';
 import { chatBody, chatStream } from './chatAnswer.ts';
 import { checkFaults } from './checkFaults.ts';
 import type { Dialect, ProviderErrorFacts, ProviderErrorKind } from './dialects/Dialect.ts';
@@ -33,6 +36,7 @@ type Refusal = Partial<ProviderErrorFacts> & { readonly kind: ProviderErrorKind 
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const STREAM_TYPE = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+const NO_FAULTS: readonly Fault[] = [];
 const NO_FACTS = { retryAfterMs: undefined, limit: undefined, used: undefined, requested: undefined };
 
 /**
@@ -46,6 +50,7 @@ export class FakeProvider {
   readonly #options: ProviderOptions;
   readonly #dialect: Dialect;
   readonly #seed: number;
+  readonly #seedText: string;
   readonly #clock: Clock;
   readonly #startMs: number;
   readonly #limits: ProviderLimits;
@@ -61,6 +66,7 @@ export class FakeProvider {
     this.#options = options;
     this.#dialect = dialectOf(options.dialect);
     this.#seed = seed;
+    this.#seedText = seed.toString(36);
     this.#clock = clock;
     this.#startMs = clock.now();
     this.#limits = new ProviderLimits(options, this.#startMs);
@@ -152,7 +158,7 @@ export class FakeProvider {
     const requestId = requestIdOf(ordinal);
     const headers = this.#headers(requestId, model);
     const streamHeaders = { ...STREAM_TYPE, ...headers };
-    const faults = fault === undefined ? [] : [fault, ...(fault.also ?? [])];
+    const faults = fault === undefined ? NO_FAULTS : [fault, ...(fault.also ?? [])];
     const answer = this.#answer(ordinal, facts, model, fault, faults);
     let steps = this.#answerSteps(facts, answer, headers, streamHeaders);
     for (const one of faults) {
@@ -167,29 +173,17 @@ export class FakeProvider {
       });
     }
     const settled = (this.#options.settle ?? this.#dialect.settle) === 'usage';
-    let sent = 0;
-    let ended = verdict !== 'admitted' || model === undefined;
-    return {
-      ordinal,
+    const release = (used: number): void =>
+      this.#limits.end(model as ProviderModel, reserved, settled ? used : reserved, this.#clock.now());
+    return new AnswerExchange(
       requestId,
-      model: facts.model,
-      conversation: facts.conversation,
-      stream: facts.stream,
-      promptTokens: facts.promptTokens,
-      reservedTokens: reserved,
       verdict,
-      refusal: undefined,
-      fault: fault?.kind === 'pass' ? undefined : fault?.kind,
-      steps: counted(steps, (tokens) => (sent += tokens)),
-      sentTokens: () => sent,
-      end: () => {
-        if (ended || model === undefined) return;
-        ended = true;
-        const output = facts.stream ? sent : facts.request.api === 'embeddings' ? 0 : outputTokens(answer).all;
-        const used = facts.promptTokens + output;
-        this.#limits.end(model, reserved, settled ? used : reserved, this.#clock.now());
-      },
-    };
+      { ordinal, facts, reserved },
+      fault,
+      answer,
+      steps,
+      verdict === 'admitted' && model !== undefined ? release : undefined,
+    );
   }
 
   #answer(
@@ -200,14 +194,15 @@ export class FakeProvider {
     faults: readonly Fault[],
   ): AnswerPlan {
     const settings = model?.settings ?? this.#options;
-    const slow = faults.find((one) => one.kind === 'slow');
+    const changed = fault && { ...settings, ...fault.answer, ...faults.find((one) => one.kind === 'slow') };
     return planAnswer(facts, {
-      settings: fault === undefined ? settings : { ...settings, ...fault.answer, ...slow },
+      settings: changed ?? settings,
       seed: this.#seed,
       random: this.#random,
       // A fault counts chunks, so it needs each of them.
       chunks: fault === undefined ? (this.#options.chunks ?? 'all') : 'all',
-      ordinal,
+      unique: `${this.#seedText}-${base36(ordinal)}`,
+      fingerprint: model?.fingerprint ?? fingerprintOf(facts.model, this.#seed),
       wallMs: this.#clock.wallNow(),
       finish: faults.find((one) => one.kind === 'finish'),
     });
@@ -273,17 +268,5 @@ export class FakeProvider {
 }
 
 function requestIdOf(ordinal: number): string {
-  return `req_${ordinal.toString(36).padStart(8, '0')}`;
-}
-
-/** Tells `add` the tokens of each step as it is taken. */
-function counted(steps: Steps, add: (tokens: number) => void): Iterator<ProviderStep, void> {
-  const source = steps[Symbol.iterator]() as Iterator<ProviderStep, void>;
-  return {
-    next() {
-      const result = source.next();
-      if (result.done !== true && result.value.kind === 'event') add(result.value.tokens);
-      return result;
-    },
-  };
+  return `req_${base36(ordinal).padStart(8, '0')}`;
 }

@@ -1,10 +1,13 @@
+import { fingerprintOf } from './answerText.ts';
 import { ProviderQuota } from './ProviderQuota.ts';
 import type { LimitState, QuotaSettings, QuotaVerdict } from './ProviderQuota.ts';
+import { PROVIDER_DEFAULTS } from './settings.ts';
 import type { ModelSettings, ProviderOptions } from './settings.ts';
 
 /** A model of the provider: its settings, its own limits, and what runs on it. */
 export interface ProviderModel {
   readonly name: string;
+  readonly fingerprint: string;
   readonly settings: ModelSettings;
   readonly quota: ProviderQuota;
   running: number;
@@ -40,7 +43,8 @@ export class ProviderLimits {
     const own = models?.[name] ?? {};
     // Answers are inherited from the provider; limits are not, as the account's stand beside the model's.
     const settings = { ...this.#options, ...own, maxConcurrent: own.maxConcurrent };
-    const model = { name, settings, quota: new ProviderQuota(limitsOf(own), nowMs), running: 0 };
+    const fingerprint = fingerprintOf(name, this.#options.seed ?? PROVIDER_DEFAULTS.seed);
+    const model = { name, fingerprint, settings, quota: new ProviderQuota(limitsOf(own), nowMs), running: 0 };
     this.#models.set(name, model);
     return model;
   }

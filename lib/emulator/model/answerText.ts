@@ -108,6 +108,11 @@ export function hashText(text: string, seed: number): number {
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
+/** Names the software behind a model. */
+export function fingerprintOf(model: string, seed: number): string {
+  return `fp_${hashText(model, seed).toString(16).padStart(8, '0')}`;
+}
+
 export interface PredictOptions {
   /** The provider's seed. Default: 1. */
   readonly seed?: number | undefined;

@@ -1,54 +1,70 @@
+import { idOf, lastTokenMs, outputTokens } from './AnswerPlan.ts';
 import type { AnswerPlan, Segment } from './AnswerPlan.ts';
-import { lastTokenMs, outputTokens } from './AnswerPlan.ts';
 import { pieces } from './pieces.ts';
 import type { Piece } from './pieces.ts';
-import type { ProviderStep } from './steps.ts';
+import type { EventPart, ProviderStep, Steps } from './steps.ts';
+
+type Headers = Readonly<Record<string, string>>;
 
 /** A streamed answer of `/v1/chat/completions`. */
-export function* chatStream(
-  plan: AnswerPlan,
-  headers: Readonly<Record<string, string>>,
-): Generator<ProviderStep, void> {
+export function chatStream(plan: AnswerPlan, headers: Headers): Steps {
+  const [only] = plan.choices;
+  const ends = plan.chunks === 'ends' && plan.choices.length === 1 && only !== undefined;
+  return ends ? streamEnds(plan, only, headers) : streamAll(plan, headers);
+}
+
+function* streamAll(plan: AnswerPlan, headers: Headers): Generator<ProviderStep, void> {
   yield { kind: 'head', atMs: plan.headersMs, status: 200, headers };
-  const chunk = (
-    atMs: number,
-    part: 'opening' | 'content' | 'finish' | 'usage',
-    choices: unknown[],
-    tokens = 0,
-  ): ProviderStep => ({
-    kind: 'event',
-    atMs,
-    part,
-    tokens,
-    event: undefined,
-    value: {
-      id: plan.id,
-      object: 'chat.completion.chunk',
-      created: plan.createdSeconds,
-      model: plan.model,
-      system_fingerprint: plan.fingerprint,
-      choices,
-      ...(plan.includeUsage ? { usage: part === 'usage' ? chatUsage(plan) : null } : {}),
-    },
-  });
   for (let index = 0; index < plan.choices.length; index++) {
     const delta = { role: 'assistant', content: '', refusal: null };
-    yield chunk(plan.firstTokenMs, 'opening', [{ index, delta, logprobs: null, finish_reason: null }]);
+    yield chunk(plan, plan.firstTokenMs, 'opening', [choiceOf(index, delta, null)]);
   }
   for (const piece of pieces(plan)) {
-    const choice = { index: piece.choice, delta: deltaOf(piece), logprobs: null, finish_reason: null };
-    yield chunk(piece.atMs, 'content', [choice], piece.tokens);
+    yield chunk(plan, piece.atMs, 'content', [choiceOf(piece.choice, deltaOf(piece), null)], piece.tokens);
   }
   const endMs = lastTokenMs(plan);
   for (let index = 0; index < plan.choices.length; index++) {
-    yield chunk(endMs, 'finish', [{ index, delta: {}, logprobs: null, finish_reason: plan.finishReason }]);
+    yield chunk(plan, endMs, 'finish', [choiceOf(index, {}, plan.finishReason)]);
   }
-  if (plan.includeUsage) yield chunk(endMs, 'usage', []);
+  if (plan.includeUsage) yield chunk(plan, endMs, 'usage', []);
   yield { kind: 'done', atMs: endMs };
   yield { kind: 'end', atMs: endMs };
 }
 
-function deltaOf({ segment, text, opens }: Piece): unknown {
+/** As few chunks as there can be: the role comes with the first content, and the finish reason with the last. */
+function* streamEnds(plan: AnswerPlan, segments: readonly Segment[], headers: Headers): Generator<ProviderStep, void> {
+  yield { kind: 'head', atMs: plan.headersMs, status: 200, headers };
+  const endMs = lastTokenMs(plan);
+  const last = segments.at(-1);
+  let opened = false;
+  let finished = false;
+  for (const piece of pieces(plan)) {
+    const delta = opened ? deltaOf(piece) : { role: 'assistant', ...deltaOf(piece) };
+    opened = true;
+    finished = piece.closes && piece.segment === last && piece.atMs === endMs;
+    const choice = choiceOf(0, delta, finished ? plan.finishReason : null);
+    yield chunk(plan, piece.atMs, 'content', [choice], piece.tokens);
+  }
+  if (!finished) yield chunk(plan, endMs, 'finish', [choiceOf(0, {}, plan.finishReason)]);
+  if (plan.includeUsage) yield chunk(plan, endMs, 'usage', []);
+  yield { kind: 'done', atMs: endMs };
+  yield { kind: 'end', atMs: endMs };
+}
+
+function chunk(plan: AnswerPlan, atMs: number, part: EventPart, choices: unknown[], tokens = 0): ProviderStep {
+  const { id, createdSeconds: created, model, fingerprint: system_fingerprint } = plan;
+  const object = 'chat.completion.chunk';
+  const value = plan.includeUsage
+    ? { id, object, created, model, system_fingerprint, choices, usage: part === 'usage' ? chatUsage(plan) : null }
+    : { id, object, created, model, system_fingerprint, choices };
+  return { kind: 'event', atMs, part, tokens, event: undefined, value };
+}
+
+function choiceOf(index: number, delta: object, finish_reason: string | null): object {
+  return { index, delta, logprobs: null, finish_reason };
+}
+
+function deltaOf({ segment, text, opens }: Piece): object {
   switch (segment.type) {
     case 'reasoning':
       return { reasoning_content: text };
@@ -57,7 +73,8 @@ function deltaOf({ segment, text, opens }: Piece): unknown {
     case 'text':
       return { content: text };
     case 'tool': {
-      const { index, id, name } = segment;
+      const { index, name } = segment;
+      const id = idOf(segment);
       const call = opens
         ? { index, id, type: 'function', function: { name, arguments: text } }
         : { index, function: { arguments: text } };
@@ -101,8 +118,8 @@ function messageOf(segments: readonly Segment[]): unknown {
 }
 
 function toolCall(segment: Segment): unknown {
-  const { id, name, tokens } = segment;
-  return { id, type: 'function', function: { name, arguments: segment.slice(0, tokens) } };
+  const { name, tokens } = segment;
+  return { id: idOf(segment), type: 'function', function: { name, arguments: segment.slice(0, tokens) } };
 }
 
 function chatUsage(plan: AnswerPlan): unknown {

@@ -16,14 +16,13 @@ export interface Piece {
  * The content of an answer in the order it is streamed, made one by one as it is asked for. Choices take turns. With
  * `chunks: 'ends'` each choice brings its first piece, and the rest at the end.
  */
-export function* pieces(plan: AnswerPlan): Generator<Piece, void> {
-  const cursors = plan.choices.map((segments, choice) => piecesOf(plan, segments, choice));
-  const [only] = cursors;
-  if (cursors.length === 1 && only !== undefined) {
-    yield* only;
-    return;
-  }
-  let open = cursors;
+export function pieces(plan: AnswerPlan): Generator<Piece, void> {
+  const [only] = plan.choices;
+  return only !== undefined && plan.choices.length === 1 ? piecesOf(plan, only, 0) : inTurn(plan);
+}
+
+function* inTurn(plan: AnswerPlan): Generator<Piece, void> {
+  let open = plan.choices.map((segments, choice) => piecesOf(plan, segments, choice));
   while (open.length > 0) {
     const still: typeof open = [];
     for (const cursor of open) {

@@ -1,5 +1,5 @@
 import type { AnswerPlan, Segment } from './AnswerPlan.ts';
-import { lastTokenMs, outputTokens } from './AnswerPlan.ts';
+import { idOf, lastTokenMs, outputTokens } from './AnswerPlan.ts';
 import { pieces } from './pieces.ts';
 import type { EventPart, ProviderStep } from './steps.ts';
 
@@ -92,8 +92,8 @@ function itemsOf(plan: AnswerPlan): readonly Segment[] {
   return plan.choices[0] ?? [];
 }
 
-function itemIdOf({ type, id }: Segment): string {
-  return type === 'tool' ? `fc_${id}` : id;
+function itemIdOf(segment: Segment): string {
+  return segment.type === 'tool' ? `fc_${idOf(segment)}` : idOf(segment);
 }
 
 function itemOf(segment: Segment, status: 'in_progress' | 'completed'): Fields {
@@ -101,7 +101,7 @@ function itemOf(segment: Segment, status: 'in_progress' | 'completed'): Fields {
   const id = itemIdOf(segment);
   const whole = status === 'completed' ? segment.slice(0, tokens) : '';
   const parts = status === 'completed' ? [NAMES[type].part(whole)] : [];
-  if (type === 'tool') return { type: 'function_call', id, call_id: segment.id, name, arguments: whole, status };
+  if (type === 'tool') return { type: 'function_call', id, call_id: idOf(segment), name, arguments: whole, status };
   if (type === 'reasoning') return { type, id, summary: parts, status };
   return { type: 'message', id, role: 'assistant', content: parts, status };
 }

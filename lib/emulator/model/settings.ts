@@ -40,7 +40,7 @@ export interface ProviderOptions extends ModelSettings {
   readonly randomFaults?: readonly RandomFault[] | undefined;
   /** Times at which every request fails, counted from the start. Default: none. */
   readonly outages?: readonly Outage[] | undefined;
-  /** `'ends'`: an undisturbed stream brings its first chunk and then the rest in one. Default: `'all'`. */
+  /** `'ends'`: an undisturbed stream brings its first chunk and then the rest in one, with its end. Default: `'all'`. */
   readonly chunks?: 'all' | 'ends' | undefined;
 }
 

@@ -6,6 +6,8 @@ import type { Load, TraceCall } from '../scenario/Scenario.ts';
 /** One call of a scenario: what is asked, by whom, and how long they wait for it. */
 export interface SimulatedCall {
   readonly ordinal: number;
+  /** The ordinal as its requests carry it. */
+  readonly key: string;
   readonly model: string;
   readonly request: ChatRequest;
   readonly tenant: string | undefined;
@@ -18,6 +20,7 @@ export interface SimulatedCall {
 /** Tokens of framing that a provider counts for a message. */
 const FRAMING_TOKENS = 4;
 const CHARS_PER_TOKEN = 4;
+const NOTHING = {};
 /** Prompts that are kept, to be asked again. */
 const MOST_PROMPTS = 20_000;
 // Prompts are slices of one text: a long one costs no memory of its own.
@@ -39,21 +42,22 @@ export class CallDrawer {
     this.#random = random;
   }
 
-  draw(ordinal: number, given: Partial<TraceCall> = {}): SimulatedCall {
+  draw(ordinal: number, given: Partial<TraceCall> = NOTHING): SimulatedCall {
     const { model, tenant, priority, outputLimit, deadlineMs, leavesAfterMs } = this.#load;
     const promptTokens =
       given.promptTokens ?? sample(this.#load.promptTokens ?? SCENARIO_DEFAULTS.promptTokens, this.#random);
     const limit = given.outputTokens ?? outputLimit;
     const asked = given.model ?? model;
+    const key = String(ordinal);
+    const [messages, metadata] = [this.#messages(Math.round(promptTokens)), { call: key }];
     return {
       ordinal,
+      key,
       model: asked,
-      request: {
-        model: asked,
-        messages: this.#messages(Math.round(promptTokens)),
-        metadata: { call: String(ordinal) },
-        ...(limit === undefined ? {} : { max_completion_tokens: Math.max(1, Math.round(limit)) }),
-      },
+      request:
+        limit === undefined
+          ? { model: asked, messages, metadata }
+          : { model: asked, messages, metadata, max_completion_tokens: Math.max(1, Math.round(limit)) },
       tenant: given.tenant ?? tenant,
       priority: given.priority ?? priority,
       conversation: given.conversation ?? this.#conversation(),

@@ -20,23 +20,21 @@ export function* arrivalTimes(arrivals: OpenArrivals, untilMs: number, random: (
         for (let i = 0; i < arrivals.size; i++) yield atMs;
       }
       return;
-    case 'poisson':
-      for (const atMs of poisson(arrivals.perMinute, untilMs, random)) yield atMs;
+    case 'poisson': {
+      const gapMs = MINUTE_MS / arrivals.perMinute;
+      for (let atMs = gap(gapMs, random); atMs < untilMs; atMs += gap(gapMs, random)) yield atMs;
       return;
+    }
     case 'daily': {
       const { perMinute, peak = 1.5, periodMs = DAY_MS, peakAtMs = periodMs / 2 } = arrivals;
       // Thinning: Lewis and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning", 1979.
-      for (const atMs of poisson(perMinute * peak, untilMs, random)) {
+      const gapMs = MINUTE_MS / (perMinute * peak);
+      for (let atMs = gap(gapMs, random); atMs < untilMs; atMs += gap(gapMs, random)) {
         const swing = 1 + (peak - 1) * Math.cos((2 * Math.PI * (atMs - peakAtMs)) / periodMs);
         if (random() * peak < swing) yield atMs;
       }
     }
   }
-}
-
-function* poisson(perMinute: number, untilMs: number, random: () => number): Generator<number, void> {
-  const gapMs = MINUTE_MS / perMinute;
-  for (let atMs = gap(gapMs, random); atMs < untilMs; atMs += gap(gapMs, random)) yield atMs;
 }
 
 function gap(meanMs: number, random: () => number): number {

@@ -14,13 +14,8 @@ export class QuotaUse {
 
   /** A request that was let through. */
   admitted(model: string, tokens: number, atMs: number): void {
-    for (const layer of [undefined, model]) {
-      const taken = this.#taken.get(layer) ?? { requests: 0, tokens: 0, untilMs: 0 };
-      taken.requests++;
-      taken.tokens += tokens;
-      taken.untilMs = atMs;
-      this.#taken.set(layer, taken);
-    }
+    this.#take(undefined, tokens, atMs);
+    this.#take(model, tokens, atMs);
   }
 
   /** The highest part that was taken of any limit, from 0 to 1; undefined where there is no limit. */
@@ -42,6 +37,14 @@ export class QuotaUse {
       if (tokensLeft !== undefined) shares.push(tokens / tokensLeft);
     }
     return shares.length === 0 ? undefined : Math.min(1, Math.max(...shares));
+  }
+
+  #take(layer: string | undefined, tokens: number, atMs: number): void {
+    let taken = this.#taken.get(layer);
+    if (taken === undefined) this.#taken.set(layer, (taken = { requests: 0, tokens: 0, untilMs: 0 }));
+    taken.requests++;
+    taken.tokens += tokens;
+    taken.untilMs = atMs;
   }
 
   #changesOf(model: string | undefined): readonly (readonly [atMs: number, limits: QuotaSettings])[] {

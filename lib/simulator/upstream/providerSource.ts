@@ -71,6 +71,7 @@ class ProviderRun {
   #cancel: Cancel = () => {};
   #left = false;
   #over = false;
+  readonly #goOn = (): void => this.#play();
 
   constructor(attempt: Attempt, subscriber: Subscriber<WireEvent>, world: World) {
     this.#attempt = attempt;
@@ -124,7 +125,7 @@ class ProviderRun {
       this.#pending = step;
       const waitMs = this.#arrivedMs + step.atMs - runtime.clock.now();
       if (waitMs > 0) {
-        this.#cancel = startTimer(runtime, waitMs, () => this.#play());
+        this.#cancel = startTimer(runtime, waitMs, this.#goOn);
         return;
       }
       this.#pending = undefined;
@@ -191,7 +192,7 @@ class ProviderRun {
 
   #head(status: number, headers: Readonly<Record<string, string>>): void {
     this.#status = status;
-    this.#headers = { get: (name) => headers[name] ?? null };
+    this.#headers = new PlainHeaders(headers);
     if (status >= 400) return;
     const hints = readHints({ status, headers: this.#headers, wallNowMs: this.#wallNowMs });
     this.#subscriber.next({ kind: 'head', status, requestId: requestIdOf(this.#headers), hints });
@@ -227,5 +228,22 @@ class ProviderRun {
 
   get #wallNowMs(): number {
     return this.#world.runtime.clock.wallNow();
+  }
+}
+
+/** Names are in lower case. */
+class PlainHeaders implements HeaderReader {
+  readonly #values: Readonly<Record<string, string>>;
+
+  constructor(values: Readonly<Record<string, string>>) {
+    this.#values = values;
+  }
+
+  get(name: string): string | null {
+    return this.#values[name] ?? null;
+  }
+
+  forEach(each: (value: string, name: string) => void): void {
+    for (const name in this.#values) each(this.#values[name] as string, name);
   }
 }

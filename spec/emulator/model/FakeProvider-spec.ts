@@ -327,6 +327,16 @@ describe('FakeProvider', () => {
       expect(textOf(ends)).to.equal(textOf(all));
       expect(ends.at(-1)?.atMs).to.equal(all.at(-1)?.atMs);
       expect(contents[0]?.atMs).to.equal(50);
+      expect(ends.map(({ kind }) => kind)).to.deep.equal(['head', 'event', 'event', 'done', 'end']);
+    });
+
+    it('finishes a stream alone with `chunks: ends` where its last content is long there, or there is none', () => {
+      const kinds = (options: ProviderOptions) =>
+        played(start({ chunks: 'ends', ...options }).ask()).map((step) =>
+          step.kind === 'event' ? step.part : step.kind,
+        );
+      expect(kinds({ tokens: 5, chunkTokens: 8 })).to.deep.equal(['head', 'content', 'finish', 'done', 'end']);
+      expect(kinds({ tokens: 0 })).to.deep.equal(['head', 'finish', 'done', 'end']);
     });
 
     it('brings every chunk of a stream that has a fault, also with `chunks: ends`', () => {
