@@ -15,27 +15,14 @@ export function headerOf(headers: HeaderReader, name: string): string | undefine
   } catch {
     return undefined;
   }
+  return textOf(value);
+}
+
+/** A header's value as {@link headerOf} gives it. */
+export function textOf(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const trimmed = value.trim();
   return trimmed === '' ? undefined : trimmed;
-}
-
-/**
- * Those headers whose names have one of `parts` in them, or all where `headers` does not list its own; `undefined` where
- * there are none. Going through all headers once takes less than asking a `Headers` object for a dozen names.
- */
-export function headersNamed(headers: HeaderReader, ...parts: readonly string[]): HeaderReader | undefined {
-  if (typeof headers.forEach !== 'function') return headers;
-  const found = new Map<string, string>();
-  try {
-    headers.forEach((value, name) => {
-      const lower = name.toLowerCase();
-      if (parts.some((part) => lower.includes(part))) found.set(lower, value);
-    });
-  } catch {
-    return headers;
-  }
-  return found.size === 0 ? undefined : { get: (name) => found.get(name) ?? null };
 }
 
 /** A reader over what SDKs call headers: a `Headers` object, a `Map`, or a plain object in any letter case. */

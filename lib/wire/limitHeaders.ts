@@ -1,6 +1,6 @@
 import type { LimitReading } from '../core/hints.ts';
 import { parseDecimal } from './durations.ts';
-import { headerOf, headersNamed } from './headers.ts';
+import { headerOf, textOf } from './headers.ts';
 import type { HeaderReader } from './headers.ts';
 
 const MINUTE_MS = 60_000;
@@ -53,33 +53,85 @@ const FAMILIES: readonly Family[] = [
   family('requests', (field) => `ratelimit-${field}`),
 ];
 
+type Field = 'limit' | 'remaining' | 'reset';
+
+/** What the headers say of one family. */
+interface Told {
+  readonly order: number;
+  limit: string | undefined;
+  remaining: string | undefined;
+  reset: string | undefined;
+}
+
+const FIELDS: readonly Field[] = ['limit', 'remaining', 'reset'];
+const STRUCTURED = 'ratelimit';
+const PLACES: ReadonlyMap<string, readonly [order: number, field: Field]> = new Map([
+  ...FAMILIES.flatMap((names, order) => FIELDS.map((field) => [names[field], [order, field]] as const)),
+  [STRUCTURED, [FAMILIES.length, 'limit']],
+]);
+const NOWHERE = [-1, 'limit'] as const;
+
 /** Every limit that the headers report. `resetOf` turns a reset value into milliseconds from the answer's arrival. */
 export function readLimits(
   headers: HeaderReader,
   resetOf: (value: string) => number | undefined,
 ): readonly NamedReading[] {
   const readings: NamedReading[] = [];
-  const named = headersNamed(headers, 'ratelimit', 'anthropic-priority');
-  if (named === undefined) return readings;
+  const told = toldBy(headers);
+  if (told.length === 0) return readings;
   // Groq uses OpenAI's names, but its request limits are per day.
   const groq = headerOf(headers, 'x-groq-region') !== undefined || headerOf(headers, 'x-groq-id') !== undefined;
-  for (const { kind, limit, remaining, reset, windowMs } of FAMILIES) {
-    // Without lists of them: this is done for each answer, and nearly all of these headers are never there.
-    const limitText = headerOf(named, limit);
-    const remainingText = headerOf(named, remaining);
-    const resetText = headerOf(named, reset);
-    if (limitText === undefined && remainingText === undefined && resetText === undefined) continue;
-    const size = countOf(limitText);
+  for (const { order, limit, remaining, reset } of told) {
+    if (order === FAMILIES.length) {
+      readings.push(...readStructured(limit));
+      continue;
+    }
+    const { kind, windowMs } = FAMILIES[order] as Family;
+    const size = countOf(limit);
     // Azure's Responses API reports a limit of -1 or 0 where it means that it reports none.
-    if (limitText !== undefined && !(size !== undefined && size > 0)) continue;
-    const left = countOf(remainingText);
-    const resetMs = resetText === undefined ? undefined : resetOf(resetText);
+    if (limit !== undefined && !(size !== undefined && size > 0)) continue;
+    const left = countOf(remaining);
+    const resetMs = reset === undefined ? undefined : resetOf(reset);
     if (size === undefined && left === undefined && resetMs === undefined) continue;
     const guessed = kind === 'requests' && groq ? DAY_MS : windowOf(size, left, resetMs);
     readings.push({ kind, limit: size, remaining: left, resetMs, windowMs: windowMs ?? guessed });
   }
-  readings.push(...readStructured(named));
   return readings;
+}
+
+/**
+ * What is told of each family, in their order; last, as a limit, what `RateLimit` says. Going through all headers once
+ * takes less than asking a `Headers` object for dozens of names, nearly all of which are never there.
+ */
+function toldBy(headers: HeaderReader): readonly Told[] {
+  if (typeof headers.forEach !== 'function') return askedOf(headers);
+  const told: Told[] = [];
+  try {
+    headers.forEach((value, name) => {
+      const [order, field] = PLACES.get(name) ?? PLACES.get(name.toLowerCase()) ?? NOWHERE;
+      if (order < 0) return;
+      let one = told.find((each) => each.order === order);
+      if (one === undefined) told.push((one = { order, limit: undefined, remaining: undefined, reset: undefined }));
+      one[field] = textOf(value);
+    });
+  } catch {
+    return askedOf(headers);
+  }
+  return told.sort((a, b) => a.order - b.order);
+}
+
+/** The same of headers that do not list themselves. */
+function askedOf(headers: HeaderReader): readonly Told[] {
+  const told: Told[] = [];
+  FAMILIES.forEach((names, order) => {
+    const limit = headerOf(headers, names.limit);
+    const remaining = headerOf(headers, names.remaining);
+    const reset = headerOf(headers, names.reset);
+    if ((limit ?? remaining ?? reset) !== undefined) told.push({ order, limit, remaining, reset });
+  });
+  const limit = headerOf(headers, STRUCTURED);
+  if (limit !== undefined) told.push({ order: FAMILIES.length, limit, remaining: undefined, reset: undefined });
+  return told;
 }
 
 /** The reading that will bind first: the smallest share left, and among equals the later reset. */
@@ -116,8 +168,8 @@ function windowOf(limit: number | undefined, remaining: number | undefined, rese
 }
 
 /** `RateLimit` of the IETF draft, old (`limit=10, remaining=0, reset=5`) and new (`"name";r=0;t=5`). Seconds. */
-function readStructured(headers: HeaderReader): readonly NamedReading[] {
-  const text = headerOf(headers, 'ratelimit')?.slice(0, 500);
+function readStructured(header: string | undefined): readonly NamedReading[] {
+  const text = header?.slice(0, 500);
   if (text === undefined) return [];
   const numberOf = (pattern: RegExp): number | undefined => countOf(pattern.exec(text)?.[1]);
   const limit = numberOf(/\blimit=(\d{1,15})/);

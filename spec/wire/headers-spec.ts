@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { headerOf, headerReader, headersNamed } from '../../lib/wire/headers.ts';
+import { headerOf, headerReader } from '../../lib/wire/headers.ts';
 
 describe('headers', () => {
   describe('headerOf', () => {
@@ -20,37 +20,6 @@ describe('headers', () => {
 
     it('takes a value that is no text for none', () => {
       expect(headerOf({ get: () => 5 as unknown as string }, 'a')).to.equal(undefined);
-    });
-  });
-
-  describe('headersNamed', () => {
-    it('keeps those with a part in their names, in any letter case, and no others', () => {
-      const all = new Map([
-        ['X-RateLimit-Limit', '5'],
-        ['Retry-After', '3'],
-        ['Content-Type', 'text'],
-      ]);
-      const named = headersNamed(headerReader(all), 'ratelimit', 'retry');
-      expect(named?.get('x-ratelimit-limit')).to.equal('5');
-      expect(named?.get('retry-after')).to.equal('3');
-      expect(named?.get('content-type')).to.equal(null);
-    });
-
-    it('gives nothing where no name has a part', () => {
-      expect(headersNamed(new Headers({ date: 'x' }), 'ratelimit')).to.equal(undefined);
-    });
-
-    it('gives the reader itself where it cannot list its headers, or fails half way', () => {
-      const unlisted = { get: (): string => 'x' };
-      expect(headersNamed(unlisted, 'a')).to.equal(unlisted);
-      const failing = {
-        get: (): string => 'x',
-        forEach(each: (value: string, name: string) => void): void {
-          each('1', 'a');
-          throw new Error('mine');
-        },
-      };
-      expect(headersNamed(failing, 'a')).to.equal(failing);
     });
   });
 

@@ -33,6 +33,34 @@ describe('limitHeaders', () => {
       expect(read({ 'x-ratelimit-reset-tokens': '5' })).to.deep.equal([{ ...nothing, kind: 'tokens', resetMs: 5_000 }]);
     });
 
+    it('reads the same of headers that list themselves, in any letter case, and of those that have to be asked', () => {
+      const headers = {
+        ratelimit: 'limit=10, remaining=0, reset=5',
+        'X-RateLimit-Remaining-Requests': ' 3 ',
+        'x-ratelimit-limit-tokens': '500',
+        'x-ratelimit-limit-requests': '9',
+        'x-ratelimit-reset-tokens': ' ',
+        date: 'x',
+      };
+      const listed = read(headers);
+      const asked = { get: headerReader(headers).get };
+      const failing = {
+        get: asked.get,
+        forEach(each: (value: string, name: string) => void): void {
+          each('1', 'ratelimit-limit');
+          throw new Error('mine');
+        },
+      };
+      expect(listed.map(({ kind, limit, remaining }) => [kind, limit, remaining])).to.deep.equal([
+        ['requests', 9, 3],
+        ['tokens', 500, undefined],
+        ['requests', 10, 0],
+      ]);
+      for (const reader of [asked, failing]) {
+        expect(readLimits(reader, (value) => Number(value) * 1_000)).to.deep.equal(listed);
+      }
+    });
+
     it('reads no limit from values that are none', () => {
       expect(read({ 'x-ratelimit-remaining-tokens': 'many' })).to.deep.equal([]);
       expect(read({ 'x-ratelimit-limit-tokens': 'many', 'x-ratelimit-remaining-tokens': '3' })).to.deep.equal([]);
