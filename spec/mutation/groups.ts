@@ -49,25 +49,32 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   learning: limits(['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'], ['RateSearch', 'LearnedRate']),
   admission: limits(
     [
-      'Admission',
-      'AdmissionGrant',
-      'AdmissionLevels',
-      'AdmissionOptions',
-      'AdmissionStep',
-      'admissionRefusals',
-      'placesOf',
+      ...['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionStep'],
+      ...['admissionRefusals', 'placesOf'],
     ],
-    ['Admission', 'AdmissionReload'],
+    [
+      ...['Admission', 'AdmissionReload', 'AdmissionLevels', 'AdmissionOptions', 'placesOf'],
+      ...['operators/createAdmission', 'operators/admit'],
+    ],
   ),
-  fairness: limits(['AdmissionPool', 'AdmissionTenant', 'chooseNext'], ['Admission', 'AdmissionReload']),
-  targets: limits(['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'], ['Admission', 'AdmissionReload']),
+  fairness: limits(
+    ['AdmissionPool', 'AdmissionTenant', 'chooseNext'],
+    ['Admission', 'AdmissionReload', 'AdmissionTenant', 'operators/createAdmission'],
+  ),
+  targets: limits(
+    ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
+    ['Admission', 'AdmissionReload', 'operators/createAdmission'],
+  ),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants'],
   ),
   errors: wire(
     ['classify', 'classifyResponse', 'classifyThrown', 'codes', 'errorBody', 'judge', 'vocabulary'],
-    ['classifyResponse', 'classifyThrown', 'classifyInStream', 'codes', 'errorBody', 'judge', 'judgeWords'],
+    [
+      ...['classifyResponse', 'classifyVendors', 'classifyLargeVendors', 'classifyThrown', 'classifyThrownFields'],
+      ...['classifyInStream', 'codes', 'errorBody', 'judge', 'judgeWords', 'redact'],
+    ],
   ),
   answers: wire(
     ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems'],
