@@ -184,11 +184,12 @@ describe('MinuteBucket', () => {
     ['margin', { perMinute: 600, burst: 8, marginMs: 100 }],
   ] as const) {
     it(`follows another bucket that differs in ${name} only`, () => {
-      const next = new MinuteBucket(other, 1, other.marginMs, 0);
+      const { perMinute, burst, marginMs } = other;
+      const next = new MinuteBucket({ perMinute, burst }, 1, marginMs, 0);
       const bucket = new MinuteBucket(rate, 1, 0, 0);
       bucket.follow(0, next);
       for (const one of [bucket, next]) one.charge(0, one.level(0));
-      expect([bucket.perMinute, bucket.burst]).to.deep.equal([other.perMinute, other.burst]);
+      expect([bucket.perMinute, bucket.burst]).to.deep.equal([perMinute, burst]);
       for (const nowMs of [50, 100, 250, 600]) {
         expect(bucket.level(nowMs)).to.be.closeTo(next.level(nowMs), 1e-9);
         expect(bucket.waitBehindMs(nowMs, 2, 4)).to.equal(next.waitBehindMs(nowMs, 2, 4));

@@ -53,17 +53,22 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
       ...['admissionRefusals', 'placesOf'],
     ],
     [
-      ...['Admission', 'AdmissionReload', 'AdmissionLevels', 'AdmissionOptions', 'placesOf'],
-      ...['operators/createAdmission', 'operators/admit'],
+      'Admission',
+      'AdmissionGrant',
+      'AdmissionReload',
+      'AdmissionLevels',
+      'AdmissionOptions',
+      'AdmissionRules',
+      'placesOf',
     ],
   ),
   fairness: limits(
     ['AdmissionPool', 'AdmissionTenant', 'chooseNext'],
-    ['Admission', 'AdmissionReload', 'AdmissionTenant', 'operators/createAdmission'],
+    ['Admission', 'AdmissionReload', 'AdmissionPool', 'AdmissionRules', 'AdmissionTenant', 'chooseNext'],
   ),
   targets: limits(
     ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
-    ['Admission', 'AdmissionReload', 'operators/createAdmission'],
+    ['Admission', 'AdmissionGrant', 'AdmissionReload', 'AdmissionTarget', 'AdmissionTargets'],
   ),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
@@ -110,7 +115,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   admitting: operators(
     ['AdmissionDesk', 'admit', 'LocalAdmitted', 'admissionErrors', 'admissionSnapshot', 'createAdmission'],
-    ['AdmissionDesk', 'admit', 'createAdmission'],
+    ['AdmissionDesk', 'admit', 'LocalAdmitted', 'createAdmission'],
   ),
   holding: operators(
     ['holding', 'Hold', 'HeldRun', 'scoped'],
