@@ -216,6 +216,11 @@ export class AdmissionPool {
     return leastMs;
   }
 
+  /** Whether the tenant waits everywhere for something of its own, which somebody else will tell of. */
+  waitsAlone(tenant: string): boolean {
+    return this.#targets.every((target) => target.waitsAlone(tenant));
+  }
+
   /** `mayTake`: whether nobody who waits for that layer is entitled to the tokens. Without it nobody is. */
   fit(nowMs: number, { cost, tenant }: AdmissionTicket, mayTake?: (layer: QuotaLayer, tokens: number) => boolean): Fit {
     const targets: AdmissionTarget[] = [];

@@ -41,6 +41,8 @@ export interface TargetGate {
   decides(tenant: string): boolean;
   /** Whether one of this tenant and cost may go by what was granted there. */
   lets(tenant: string, cost: LayerCost): boolean;
+  /** Whether it is a quota of this tenant alone that it waits for there, so that nobody else has to wait behind it. */
+  waitsAlone(tenant: string): boolean;
 }
 
 interface RoutedTenant {
@@ -186,6 +188,11 @@ export class AdmissionTarget {
   /** Whether one of this tenant and cost may go, where that is decided elsewhere. */
   lets(tenant: string, cost: LayerCost): boolean {
     return this.gate === undefined || !this.gate.decides(tenant) || this.gate.lets(tenant, cost);
+  }
+
+  /** Whether what this tenant waits for is its own, where that is decided elsewhere. */
+  waitsAlone(tenant: string): boolean {
+    return this.gate?.waitsAlone(tenant) ?? false;
   }
 
   /** The way through for a tenant with a layer of its own, which keeps it. */

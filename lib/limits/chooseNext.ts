@@ -94,7 +94,9 @@ function inOrder(
       const found = queue.candidates(({ from, cost }) => {
         const blockedMs = tenants.blockedMs(from, cost, nowMs);
         if (blockedMs > 0) tenants.park(from, queue, nowMs + blockedMs);
-        return blockedMs > 0;
+        else if (pool.waitsAlone(from.name)) tenants.park(from, queue, Infinity);
+        else return false;
+        return true;
       });
       // One whose turn it is ranks with the first.
       if (candidates.length === 0) rank = turn === 0 ? 0 : level;

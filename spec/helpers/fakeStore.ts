@@ -46,6 +46,16 @@ export class FakeStore {
     this.latencyMs = latencyMs;
   }
 
+  /** Leases of slots that are not closed. */
+  get leases(): number {
+    return [...this.#slots.values()].reduce((sum, slots) => sum + slots.size, 0);
+  }
+
+  /** Nobody may have any of its slots, for that reason; `undefined`: they may again. */
+  refuse(reason: string | undefined): void {
+    for (const slots of this.#slots.values()) slots.refuse(reason);
+  }
+
   tell(type: StoreChange['type'], reason?: string): void {
     for (const listener of this.#listeners) listener({ type, reason, atMs: this.runtime.clock.now() });
   }
@@ -219,6 +229,17 @@ class FakeSlots {
   constructor(store: FakeStore, limit: number) {
     this.#store = store;
     this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#leases.size;
+  }
+
+  refuse(reason: string | undefined): void {
+    for (const lease of this.#leases) {
+      lease.refusing = reason;
+      lease.changed?.();
+    }
   }
 
   lease(): SharedSlots {

@@ -178,15 +178,17 @@ export class SharedAdmissionDesk {
   #handOut(step: Exclude<AdmissionStep, { kind: 'wait' }>): void {
     if (step.kind === 'changed') return;
     const { ticket } = step;
-    const entry = this.#entries.get(ticket) as Entry;
+    const entry = this.#entries.get(ticket);
     this.#entries.delete(ticket);
     if (step.kind === 'refused') {
       this.#ceilings.touch(ticket.tenant);
       this.#places.leave(ticket);
-      entry.subscriber.error(refusedError(step.refusal, entry.request.model, 'queue'));
+      // It had to make room for another, and has left before it could be told.
+      entry?.subscriber.error(refusedError(step.refusal, entry.request.model, 'queue'));
       return;
     }
-    this.#grant(step.grant, ticket, entry);
+    // Who leaves is taken out of the queue, and granted nothing any more.
+    this.#grant(step.grant, ticket, entry as Entry);
   }
 
   #grant(grant: AdmissionGrant, ticket: AdmissionTicket, entry: Entry): void {

@@ -21,6 +21,8 @@ export class SharedLine {
   /** Whether it limits anything. */
   readonly decides: boolean;
   readonly countsTokens: boolean;
+  /** Whether a tenant has it for itself. */
+  readonly ofTenant: boolean;
   readonly route: SharedRoute;
   /** Places that this process has in it. */
   places = 0;
@@ -31,11 +33,17 @@ export class SharedLine {
     this.key = keyOf(layers);
     this.decides = layers.some(isLimited);
     this.countsTokens = layers.some(({ tokensPerMinute }) => tokensPerMinute !== undefined);
+    this.ofTenant = layers.some(({ name }) => name.startsWith('tenant:'));
     this.route = route;
   }
 
   get idle(): boolean {
-    return this.places === 0 && this.#credits.length === 0;
+    return this.places === 0 && !this.brought;
+  }
+
+  /** Whether it has brought something that nobody has taken yet. */
+  get brought(): boolean {
+    return this.#credits.length > 0;
   }
 
   /** What one takes of it. Where it does not count tokens, all are alike. */

@@ -175,6 +175,8 @@ export class SharedPlaces {
     const credit: Credit = { grant, cost, ticket: waiter.ticket, onCooldown: undefined };
     this.#forget(target, place);
     line.bring(credit);
+    // What a tenant of its own waits for has come.
+    this.#user.machine.tenants.unpark(waiter.ticket.from);
     this.#lines.add(line);
     this.#came = true;
     this.#user.serve();

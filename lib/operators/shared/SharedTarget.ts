@@ -88,6 +88,11 @@ export class SharedTarget implements TargetGate {
     return this.lineOf(tenant).covers(cost);
   }
 
+  waitsAlone(tenant: string): boolean {
+    const line = this.lineOf(tenant);
+    return line.ofTenant && !line.brought;
+  }
+
   /** How much of it is in use, as far as this process knows. */
   load(tenant: string): number {
     const { layers } = this.lineOf(tenant).route.snapshot();
