@@ -27,17 +27,18 @@ export interface HttpFailure extends AnswerHead {
  */
 export function classifyResponse(failure: HttpFailure): SluiceError {
   const { status, headers, body } = failure;
-  const facts = body === undefined ? undefined : readErrorBody(body);
+  const facts = readErrorBody(body);
   const hints = hintsOf(failure, facts);
   const contentType = redactContentType(headerOf(headers, 'content-type'));
-  const page = isPage(body, contentType);
-  const succeeded = status >= 200 && status < 300;
   const unwrapped = unwrapBody(body);
-  if (succeeded && (facts === undefined || page || !(isFields(unwrapped) && holdsError(unwrapped)))) {
+  const page = pageOf(unwrapped, contentType);
+  const succeeded = status >= 200 && status < 300;
+  if (succeeded && !(isFields(unwrapped) && holdsError(unwrapped))) {
     return build({ code: 'upstream_body_invalid' }, failure, undefined, hints, contentType, page);
   }
-  const known = succeeded ? facts?.status : status;
-  const verdict = judge(page ? undefined : facts, known);
+  const named = facts?.status;
+  const known = succeeded ? named : status;
+  const verdict = judge(page === undefined ? facts : undefined, known);
   // A 503 that asks to be tried later is an overload; without a word it may be anything.
   const waits = verdict.code === 'server_error' && status === 503 && hints?.retryAfterMs !== undefined;
   return build(
@@ -81,7 +82,7 @@ export function classifyErrorObject(value: unknown, context: StreamContext): Slu
     requestId: context.requestId,
     model: context.model,
   };
-  return build(judge(facts, facts?.status), head, facts, hintsOf(head, facts), undefined, false);
+  return build(judge(facts, facts?.status), head, facts, hintsOf(head, facts));
 }
 
 function hasFailedChoice(body: Record<string, unknown>): boolean {
@@ -94,26 +95,26 @@ function build(
   failure: HttpFailure,
   facts: ErrorFacts | undefined,
   hints: RateLimitHints | undefined,
-  contentType: string | undefined,
-  page: boolean,
+  contentType?: string,
+  page?: string,
 ): SluiceError {
   const status = failure.status > 0 ? failure.status : undefined;
   const providerCode = redactName(facts?.code);
   const providerType = redactName(facts?.type);
-  const said = typeof failure.body === 'string' && page ? redactHtml(failure.body) : redact(facts?.message ?? '');
+  const said = page === undefined ? redact(facts?.message ?? '') : redactHtml(page);
   const name = [providerCode, providerType].find((each) => each !== undefined && each !== String(status));
-  const what = name ?? (facts && !page ? undefined : contentType);
+  const what = name ?? (facts && page === undefined ? undefined : contentType);
   return new SluiceError(code, messageOf(status, what, said), {
     retryable: hints?.shouldRetry,
     retryAfterMs: hints?.retryAfterMs,
     status,
-    requestId: requestIdOf(failure.requestId ?? facts?.requestId),
+    requestId: [failure.requestId, facts?.requestId].find(isRequestId),
     model: failure.model,
     limit,
     requested,
     providerCode,
     providerType,
-    contentType: page || code === 'upstream_body_invalid' ? contentType : undefined,
+    contentType: page !== undefined || code === 'upstream_body_invalid' ? contentType : undefined,
     cause: failure.cause,
   });
 }
@@ -125,11 +126,13 @@ function messageOf(status: number | undefined, what: string | undefined, said: s
   return status !== undefined && what === undefined ? `answered with status ${status}` : head;
 }
 
-function isPage(body: unknown, contentType: string | undefined): boolean {
-  if (typeof body !== 'string') return false;
-  return contentType === 'text/html' || /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(body.slice(0, 500));
+/** A page of a proxy, as it says or as it begins. JSON is none, whatever it is called. */
+function pageOf(body: unknown, contentType: string | undefined): string | undefined {
+  if (typeof body !== 'string') return undefined;
+  const begins = /^\s*<(?:!doctype|html|head|body|\?xml)/i.test(body.slice(0, 500));
+  return contentType === 'text/html' || begins ? body : undefined;
 }
 
-function requestIdOf(id: string | undefined): string | undefined {
-  return id !== undefined && /^[\w.:\-/]{1,128}$/.test(id) && !/^(?:sk|bearer)[-_ ]/i.test(id) ? id : undefined;
+function isRequestId(id: string | undefined): boolean {
+  return id !== undefined && /^[\w.:\-/]{1,128}$/.test(id) && !/^(?:sk|bearer)[-_ ]/i.test(id);
 }

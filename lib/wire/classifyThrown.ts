@@ -5,7 +5,7 @@ import { codeOfName } from './codes.ts';
 import { unwrapBody } from './errorBody.ts';
 import { headerOf, headerReader } from './headers.ts';
 import type { HeaderReader } from './headers.ts';
-import { causeOf, fieldOf, nameOf, textOf } from './redact.ts';
+import { causeOf, fieldOf, nameOf, textOf, wordsOf } from './redact.ts';
 
 export interface ThrownContext {
   readonly model?: string | undefined;
@@ -45,13 +45,13 @@ export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceE
   const answered = answeredLink(links);
   if (answered !== undefined) return fromAnswer(answered.link, answered.status, context);
   for (const link of links) {
-    const code = textOf(link, 'code') ?? '';
+    const code = wordsOf(link, 'code');
     if (code === 'UND_ERR_BODY_TIMEOUT') return made('stream_idle', 'the body stopped coming');
     if (code === 'UND_ERR_HEADERS_TIMEOUT' || /Timeout/i.test(nameOf(link)))
       return made('timeout', 'the request timed out');
   }
   for (const link of links) {
-    const code = textOf(link, 'code') ?? '';
+    const code = wordsOf(link, 'code');
     if (CERTIFICATE_CODES.test(code)) {
       return made('connection', `the server's certificate was refused: ${code}`, { retryable: false });
     }
@@ -63,7 +63,7 @@ export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceE
   if (inBand === undefined && links.some(saysConnection) && !links.some(isMistake))
     return made('connection', 'the connection failed');
   if (inBand !== undefined) return inBand;
-  if (name === 'SyntaxError' && BODY_WORDS.test(textOf(thrown, 'message') ?? '')) {
+  if (name === 'SyntaxError' && BODY_WORDS.test(wordsOf(thrown, 'message'))) {
     return made('upstream_body_invalid', 'the answer could not be parsed');
   }
   return made('invalid_request', `the call failed by itself: ${causeOf(links.find(isMistake) ?? thrown).name}`, {
@@ -72,11 +72,13 @@ export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceE
 }
 
 function isBranded(thrown: unknown): thrown is SluiceError {
+  let branded = false;
   try {
-    return isSluiceError(thrown);
+    branded = isSluiceError(thrown);
   } catch {
-    return false;
+    // What throws when it is read is none of ours.
   }
+  return branded;
 }
 
 /** The answer that a thrown error was made from, in so far as it or a cause of it tells. */
@@ -101,8 +103,7 @@ function chainOf(thrown: unknown): readonly unknown[] {
     links.push(link);
     add(fieldOf(link, 'cause'));
     // An SDK turns an object that is no Error into one whose message is the object.
-    const message = textOf(link, 'message');
-    if (message?.startsWith('{"')) add(unwrapBody(message));
+    add(unwrapBody(textOf(link, 'message')));
     const collected = fieldOf(link, 'errors');
     if (Array.isArray(collected)) collected.slice(0, 4).forEach(add);
   };
@@ -122,7 +123,7 @@ function isMistake(link: unknown): boolean {
 
 function saysConnection(link: unknown): boolean {
   const name = nameOf(link);
-  if (codeOfName(name) === 'connection' || codeOfName(textOf(link, 'code') ?? '') === 'connection') return true;
+  if (codeOfName(name) === 'connection' || codeOfName(wordsOf(link, 'code')) === 'connection') return true;
   // Only a bare TypeError of fetch, or an Error of a socket: another TypeError is a mistake in a program.
   const bare =
     name === 'TypeError' ||
@@ -130,7 +131,7 @@ function saysConnection(link: unknown): boolean {
     name === 'SocketError' ||
     name === 'FetchError' ||
     name === 'NetworkError';
-  return bare && CONNECTION_WORDS.test(textOf(link, 'message') ?? '');
+  return bare && CONNECTION_WORDS.test(wordsOf(link, 'message'));
 }
 
 function statusOf(thrown: unknown): number | undefined {

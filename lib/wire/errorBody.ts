@@ -31,7 +31,7 @@ export function unwrapBody(body: unknown): unknown {
     try {
       value = JSON.parse(value) as unknown;
     } catch {
-      return body;
+      // It is text.
     }
   }
   if (!Array.isArray(value)) return value;
@@ -70,12 +70,10 @@ function placesOf(outer: Fields): Fields[] {
     if (isFields(fields) && !places.includes(fields) && places.length < MOST_DETAILS) places.push(fields);
   };
   const response = isFields(outer['response']) ? outer['response'] : undefined;
-  const first = <T>(list: unknown): T | undefined => (Array.isArray(list) ? (list[0] as T) : undefined);
-  const choice = first<Fields>(outer['choices']);
-  const inner = [outer['error'], response?.['error'], choice?.['error'], first(outer['errors']), outer['detail']];
+  const choice = Array.isArray(outer['choices']) ? (outer['choices'][0] as Fields | null | undefined) : undefined;
+  const inner = [outer['error'], response?.['error'], choice?.['error'], outer['errors'], outer['detail']];
   for (const candidate of inner) {
     add(candidate);
-    add(first(candidate));
     // Some gateways wrap the provider's error once more.
     if (isFields(candidate)) add(candidate['error']);
   }

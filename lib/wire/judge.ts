@@ -33,14 +33,15 @@ const GENERIC: ReadonlySet<UpstreamErrorCode | undefined> = new Set(['server_err
 const MONEY =
   /credit balance|insufficient[ _](?:credit|balance|fund|quota)|exceeded your current quota|out of credits|requires more credits|(?:no|not enough) (?:remaining )?credits|(?:spend(?:ing)?|billing|usage)(?: hard)? limit (?:has been |was |is )?(?:reached|exceeded)|payment required|\barrearage\b/i;
 const LONG_WINDOW =
-  /\bper[ _-]?(?:day|month|week)\b|\b[RTI]PD\b|\b(?:daily|monthly|weekly) (?:\w+ )?(?:limit|quota|allowance)|-per-day\b/i;
+  /\bper[ _-](?:day|month|week)\b|\b[RTI]PD\b|\b(?:daily|monthly|weekly) (?:\w+ )?(?:limit|quota|allowance)/i;
 const NEVER_GRANTED = /per[ _-]?(?:day|month|week)/i;
+const LIMIT_OF_NOTHING = /\bquota exceeded for metric\b[^*]{0,300}?\blimit: 0\b(?!\.)|\blimit:? 0, used\b/i;
 const CONTEXT =
-  /(?:maximum|max) context length|context[ _](?:length|window|size|limit)|prompt (?:is|was) too long|input (?:is|was) too long|input token count|exceeds? the maximum number of (?:input )?tokens|reduce the length of|too many (?:input )?tokens|max_new_tokens.{0,20}must be|maximum (?:sequence|input|prompt) length|longer than the (?:model|maximum)/i;
+  /context[ _](?:length|window|size|limit)|prompt (?:is|was) too long|input (?:is|was) too long|input token count|exceeds? the maximum number of (?:input )?tokens|reduce the length of|too many (?:input )?tokens|max_new_tokens.{0,20}must be|maximum (?:sequence|input|prompt|allowed) length|longer than the (?:model|maximum)/i;
 const CONTENT =
   /content (?:management|filter|policy|policies|moderation)|flagged (?:as|by|for|content)|safety (?:system|filter|setting)|usage polic(?:y|ies)|inappropriate content|requires moderation|blocked (?:by|due to|for) (?:content|safety|policy|moderation)/i;
 const OVERLOAD =
-  /overloaded|(?:at|over|out of|no|insufficient|limited) capacity|server(?:s| is| are)? (?:is |are )?busy|(?:high|heavy|peak) (?:demand|load|traffic)|temporarily unavailable|model is (?:currently |still )?loading|no (?:available|healthy) (?:model )?(?:provider|upstream|worker|instance)|worker limit reached/i;
+  /overloaded|(?:at|over|out of|no|insufficient|limited) capacity|servers? (?:is |are )?busy|(?:high|heavy|peak) (?:demand|load|traffic)|temporarily unavailable|model is (?:currently |still )?loading|no (?:available|healthy) (?:model )?(?:provider|upstream|worker|instance)|worker limit reached/i;
 const RATE = /rate[ _-]?limit|too many requests|throttl|quota exceeded|requests? per (?:minute|second)/i;
 const KEY =
   /(?:api|access)[ _-]?key.{0,30}(?:not valid|invalid|incorrect|expired|not found|missing)|(?:invalid|incorrect|missing|expired|no) (?:api|access)[ _-]?key|unauthori[sz]ed|authentication (?:failed|required)/i;
@@ -91,49 +92,55 @@ function refine(code: UpstreamErrorCode | undefined, facts: ErrorFacts): Verdict
   return { code: code ?? 'server_error' };
 }
 
-/** `Limit 30000, Used 29937, Requested 385` */
-function rateSizes(text: string): { limit: number; requested: number } | undefined {
-  const match = /\blimit:? ?([\d,]{1,15})\b[^]{0,120}?\brequested:? ?([\d,]{1,15})\b/i.exec(text);
-  return match === null ? undefined : sizes(match[1], match[2]);
+interface Sizes {
+  readonly limit: number;
+  readonly requested: number;
 }
 
-function contextSizes(text: string): { limit: number; requested: number } | undefined {
-  const above = /([\d,]{1,15}) tokens? ?(?:\+[^>]{0,40})?> ?([\d,]{1,15})/i.exec(text);
-  if (above !== null) return sizes(above[2], above[1]);
+/** `Limit 30000, Used 29937, Requested 385` */
+function rateSizes(text: string): Sizes | undefined {
+  const match = /\blimit:? ?([\d,]{1,15})\b[^]{0,120}?\brequested:? ?([\d,]{1,15})\b/i.exec(text);
+  return sizes(numberOf(match?.[1]), numberOf(match?.[2]));
+}
+
+function contextSizes(text: string): Sizes | undefined {
+  // `prompt is too long: 210000 tokens > 200000`, `178959 + 64000 > 200000`
+  const above = /([\d,]{1,15})(?: \+ ([\d,]{1,15}))?(?: tokens)? > ([\d,]{1,15})/i.exec(text);
+  if (above !== null)
+    return sizes(numberOf(above[3]), numberOf(above[1]) + (above[2] === undefined ? 0 : numberOf(above[2])));
   const counted = /token count[^\d]{0,20}([\d,]{1,15})[^\d]{0,100}?([\d,]{1,15})/i.exec(text);
-  if (counted !== null) return sizes(counted[2], counted[1]);
-  const limit = /(?:maximum|max)[^\d]{0,60}?([\d,]{1,15}) tokens/i.exec(text)?.[1];
+  if (counted !== null) return sizes(numberOf(counted[2]), numberOf(counted[1]));
+  const limit = /(?:maximum|max)[^\d]{0,60}?([\d,]{1,15}) tokens/i.exec(text);
+  if (limit === null) return undefined;
   const requested =
     /(?:requested|resulted in|contains?|has|have|is|provided) (?:about |at least |a total of )?([\d,]{1,15}) (?:input )?tokens/i.exec(
-      limit === undefined ? '' : text.slice(text.indexOf(limit) + limit.length),
-    )?.[1];
-  return limit === undefined || requested === undefined ? undefined : sizes(limit, requested);
+      text.slice(limit.index + limit[0].length),
+    );
+  return sizes(numberOf(limit[1]), numberOf(requested?.[1]));
 }
 
-function sizes(
-  limitText: string | undefined,
-  requestedText: string | undefined,
-): { limit: number; requested: number } | undefined {
-  const limit = Number((limitText ?? '').replaceAll(',', ''));
-  const requested = Number((requestedText ?? '').replaceAll(',', ''));
+function numberOf(text: string | undefined): number {
+  return Number(text?.replaceAll(',', ''));
+}
+
+/** `undefined` unless both are known and above 0. */
+function sizes(limit: number, requested: number): Sizes | undefined {
   return limit > 0 && requested > 0 ? { limit, requested } : undefined;
 }
 
-function quotaViolations({ places }: ErrorFacts): readonly string[] {
-  return places
-    .flatMap(({ violations }) => (Array.isArray(violations) ? (violations as unknown[]).slice(0, 20) : []))
-    .map((violation) => {
-      const { quotaId, quotaMetric, quotaValue } = (violation ?? {}) as Record<string, unknown>;
-      const id = typeof quotaId === 'string' ? quotaId : typeof quotaMetric === 'string' ? quotaMetric : '';
-      return `${id.slice(0, 300)}${quotaValue === '0' || quotaValue === 0 ? ' value=0' : ''}`;
-    });
+/** A limit per day or longer, or one of nothing: waiting as a retry would is useless. */
+function isLongQuota({ places }: ErrorFacts, text: string): boolean {
+  if (LIMIT_OF_NOTHING.test(text)) return true;
+  const violations = places.flatMap(
+    (place) => (Array.isArray(place['violations']) ? place['violations'] : []) as unknown[],
+  );
+  return violations.length > 0 ? violations.some(isLongViolation) : LONG_WINDOW.test(text);
 }
 
-/** A limit per day or longer, or one of nothing: waiting as a retry would is useless. */
-function isLongQuota(facts: ErrorFacts, text: string): boolean {
-  const violations = quotaViolations(facts);
-  if (violations.length > 0) return violations.some((quota) => NEVER_GRANTED.test(quota) || quota.endsWith(' value=0'));
-  return LONG_WINDOW.test(text);
+function isLongViolation(violation: unknown): boolean {
+  const { quotaId, quotaMetric, quotaValue } = (violation ?? {}) as Record<string, unknown>;
+  if (quotaValue === '0' || quotaValue === 0) return true;
+  return [quotaId, quotaMetric].some((name) => typeof name === 'string' && NEVER_GRANTED.test(name));
 }
 
 /** Gemini words a limit per minute as "you exceeded your current quota" too: its status tells. */

@@ -61,11 +61,11 @@ export function redactContentType(value: string | undefined): string | undefined
 /** A copy of what was thrown that is safe to keep. */
 export function causeOf(thrown: unknown): ErrorCause {
   const code = textOf(thrown, 'code') ?? textOf(fieldOf(thrown, 'cause'), 'code');
-  const message = typeof thrown === 'string' ? thrown : textOf(thrown, 'message');
+  const message = typeof thrown === 'string' ? thrown : wordsOf(thrown, 'message');
   return {
     name: redactName(nameOf(thrown)) ?? 'Error',
     code: redactName(code),
-    message: redact(message ?? ''),
+    message: redact(message),
   };
 }
 
@@ -90,6 +90,11 @@ export function fieldOf(value: unknown, key: string): unknown {
 export function textOf(value: unknown, key: string): string | undefined {
   const field = fieldOf(value, key);
   return typeof field === 'string' && field !== '' ? field : undefined;
+}
+
+/** {@link textOf} to search in: empty where there is none. */
+export function wordsOf(value: unknown, key: string): string {
+  return textOf(value, key) ?? '';
 }
 
 function showable(word: string): boolean {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ErrorCode } from '../../lib/core/errors.ts';
-import { classifyInStream } from '../../lib/wire/classify.ts';
+import { classifyErrorObject, classifyInStream } from '../../lib/wire/classify.ts';
 
 const CONTEXT = { status: 200, requestId: 'req_1', model: 'm1' };
 
@@ -119,6 +119,15 @@ describe('classifyInStream', () => {
     ]) {
       expect(classifyInStream(value, CONTEXT), JSON.stringify(value)).to.equal(undefined);
     }
+  });
+
+  it('fails on what is known to be an error though it says nothing', () => {
+    for (const value of [undefined, null, '', {}, [], 5]) {
+      const expected = { code: 'server_error', status: undefined, model: 'm1', requestId: 'req_1' };
+      expect(classifyErrorObject(value, CONTEXT), JSON.stringify(value)).to.include(expected);
+      expect(classifyErrorObject(value, CONTEXT).message).to.equal('error in the answer');
+    }
+    expect(classifyErrorObject('<html>overloaded</html>', CONTEXT)).to.include({ code: 'overloaded' });
   });
 
   it('carries the hint of the words', () => {
