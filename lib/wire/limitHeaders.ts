@@ -65,11 +65,10 @@ interface Told {
 
 const FIELDS: readonly Field[] = ['limit', 'remaining', 'reset'];
 const STRUCTURED = 'ratelimit';
-const PLACES: ReadonlyMap<string, readonly [order: number, field: Field]> = new Map([
-  ...FAMILIES.flatMap((names, order) => FIELDS.map((field) => [names[field], [order, field]] as const)),
-  [STRUCTURED, [FAMILIES.length, 'limit']],
+const PLACES: ReadonlyMap<string, { readonly order: number; readonly field: Field }> = new Map([
+  ...FAMILIES.flatMap((names, order) => FIELDS.map((field) => [names[field], { order, field }] as const)),
+  [STRUCTURED, { order: FAMILIES.length, field: 'limit' }],
 ]);
-const NOWHERE = [-1, 'limit'] as const;
 
 /** Every limit that the headers report. `resetOf` turns a reset value into milliseconds from the answer's arrival. */
 export function readLimits(
@@ -108,16 +107,24 @@ function toldBy(headers: HeaderReader): readonly Told[] {
   const told: Told[] = [];
   try {
     headers.forEach((value, name) => {
-      const [order, field] = PLACES.get(name) ?? PLACES.get(name.toLowerCase()) ?? NOWHERE;
-      if (order < 0) return;
-      let one = told.find((each) => each.order === order);
-      if (one === undefined) told.push((one = { order, limit: undefined, remaining: undefined, reset: undefined }));
-      one[field] = textOf(value);
+      const place = PLACES.get(name) ?? PLACES.get(name.toLowerCase());
+      if (place !== undefined) toldIn(told, place.order)[place.field] = textOf(value);
     });
   } catch {
     return askedOf(headers);
   }
-  return told.sort((a, b) => a.order - b.order);
+  return told;
+}
+
+/** That of one family in a list in their order, made if it was not there. */
+function toldIn(told: Told[], order: number): Told {
+  let at = told.length;
+  while (at > 0 && (told[at - 1] as Told).order >= order) at--;
+  const there = told[at];
+  if (there?.order === order) return there;
+  const made: Told = { order, limit: undefined, remaining: undefined, reset: undefined };
+  told.splice(at, 0, made);
+  return made;
 }
 
 /** The same of headers that do not list themselves. */
@@ -182,6 +189,7 @@ function readStructured(header: string | undefined): readonly NamedReading[] {
 
 /** A count of 0 or more; thousands separators are tolerated. Negative counts mean "not reported". */
 function countOf(text: string | undefined): number | undefined {
-  const value = text === undefined ? undefined : parseDecimal(text.replaceAll(',', '').replaceAll('_', ''));
+  if (text === undefined) return undefined;
+  const value = parseDecimal(text) ?? parseDecimal(text.replaceAll(',', '').replaceAll('_', ''));
   return value !== undefined && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }
