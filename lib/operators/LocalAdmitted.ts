@@ -14,7 +14,6 @@ interface Desk {
   serve(): void;
   tell(changes: readonly TargetChange[], request?: AdmissionRequest): void;
   report(fact: SluiceFact, request?: AdmissionRequest): void;
-  ended(grant: AdmissionGrant): void;
 }
 
 /** A grant as the port shows it: it knows the time, and whom to tell. */
@@ -84,7 +83,6 @@ export class LocalAdmitted implements Admitted {
     this.#changing(() => {
       const ended = this.#desk.machine.end(this.#grant, outcome, firstContentMs);
       this.#revoke = undefined;
-      this.#desk.ended(this.#grant);
       if (ended === undefined) return;
       const { target } = this.#grant;
       const { cooldownMs, ...settled } = ended.settlement;

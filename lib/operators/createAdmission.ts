@@ -5,6 +5,7 @@ import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import { Admission } from '../limits/Admission.ts';
 import type { AdmissionOptions } from '../limits/AdmissionOptions.ts';
+import type { AdmissionTarget } from '../limits/AdmissionTarget.ts';
 import { AdmissionDesk } from './AdmissionDesk.ts';
 import { admissionSnapshot } from './admissionSnapshot.ts';
 
@@ -91,7 +92,7 @@ export function createAdmission(
       const { targets } = machine.poolOf(model);
       const names = targets.map(({ name }) => name);
       oneOf('deployment', deployment, names);
-      targets[names.indexOf(deployment)]?.exhausted(runtime.clock.now() + forMs);
+      (targets[names.indexOf(deployment)] as AdmissionTarget).exhausted(runtime.clock.now() + forMs);
       desk.serve();
     },
   };

@@ -1,9 +1,11 @@
 import { expect } from 'chai';
-import { concat, NEVER, of, throwError, timer } from 'rxjs';
+import { concat, NEVER, Observable, of, throwError, timer } from 'rxjs';
 import { CallScope } from '../../lib/core/CallScope.ts';
-import { runInScope } from '../../lib/core/currentScope.ts';
+import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
+import type { RateLimitHints, Usage } from '../../lib/core/hints.ts';
+import type { Admitted, AdmissionPort, AdmissionRequest } from '../../lib/core/ports.ts';
 import { admit, admitTo } from '../../lib/operators/admit.ts';
 import { createAdmission } from '../../lib/operators/createAdmission.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
@@ -114,6 +116,133 @@ describe('admit', () => {
     expect(seen(source).seen).to.deep.equal([1, 2, 3, '|']);
     expect(seen(source).seen).to.deep.equal([1, 2, 3, '|']);
     expect(admission.snapshot().inFlight).to.equal(0);
+  });
+});
+
+describe('admit on a port that is not ours', () => {
+  const runtime = virtualRuntime();
+  const hints = { retryAfterMs: 5 } as RateLimitHints;
+  const usage: Usage = {
+    inputTokens: 1,
+    outputTokens: 2,
+    totalTokens: 3,
+    cachedInputTokens: undefined,
+    reasoningTokens: undefined,
+  };
+
+  /** Notes what it is told. `more`: what such a grant may leave out. */
+  function noting(more: Partial<Admitted> = {}) {
+    const log: unknown[][] = [];
+    let asked: AdmissionRequest | undefined;
+    let revoke: ((refusal: SluiceError) => void) | undefined;
+    const note =
+      (name: string) =>
+      (...told: unknown[]): void =>
+        void log.push([name, ...told]);
+    const admitted: Admitted = {
+      waitedMs: 7,
+      reservedTokens: 0,
+      deployment: { name: 'm', client: 'main', model: 'm' },
+      onRevoke: (told) => (revoke = told),
+      dispatched: note('dispatched'),
+      responded: note('responded'),
+      observe: note('observe'),
+      settle: note('settle'),
+      firstContent: note('firstContent'),
+      end: ({ kind }, firstContentMs) => note('end')(kind, firstContentMs),
+      release: ({ kind }, firstContentMs) => note('release')(kind, firstContentMs),
+      ...more,
+    };
+    const port = {
+      acquire: (request: AdmissionRequest) => {
+        asked = request;
+        return of(admitted);
+      },
+    } as unknown as AdmissionPort;
+    return { log, port, request: () => asked!, revoke: (refusal: SluiceError) => revoke?.(refusal) };
+  }
+
+  /** Tells its scope everything that a source can. */
+  const telling = (value: string): Observable<string> =>
+    new Observable((subscriber) => {
+      const scope = currentScope()!;
+      scope.dispatched(0, true);
+      scope.sent(3);
+      scope.responded(200);
+      scope.hints(hints);
+      scope.usage(usage);
+      subscriber.next(value);
+      subscriber.complete();
+      scope.closed();
+    });
+
+  it('passes on all that the source says of its attempt, in order', () => {
+    const sent: unknown[] = [];
+    const { log, port } = noting({ sent: () => sent.push('sent') });
+    expect(seen(telling('a').pipe(admit(port, { runtime, model: 'm' }))).seen).to.deep.equal(['a', '|']);
+    expect(sent).to.deep.equal(['sent']);
+    expect(log).to.deep.equal([
+      ['dispatched', true],
+      ['responded', 200],
+      ['observe', hints],
+      ['settle', usage],
+      ['firstContent'],
+      ['end', 'success', 0],
+      ['release', 'success', 0],
+    ]);
+  });
+
+  it('does without what it need not have', () => {
+    expect(seen(telling('a').pipe(admit(noting().port, { runtime, model: 'm' }))).seen).to.deep.equal(['a', '|']);
+  });
+
+  it('ends what runs when it is revoked', () => {
+    const { log, port, revoke } = noting();
+    const { seen: list } = seen(NEVER.pipe(admit(port, { runtime, model: 'm' })));
+    const refusal = new SluiceError('circuit_open', 'revoked');
+    revoke(refusal);
+    expect(list).to.deep.equal([refusal]);
+    expect(log.map(([name, kind]) => [name, kind])).to.deep.equal([
+      ['dispatched', false],
+      ['end', 'dropped'],
+      ['release', 'dropped'],
+    ]);
+  });
+
+  it('tells of waits, pauses and settlements in the name of the call', () => {
+    const events: SluiceEvent[] = [];
+    const { port, request } = noting();
+    const scope = CallScope.start(runtime, { id: 'c1', conversation: 'talk', deadlineAtMs: 900 });
+    runInScope(scope, () =>
+      seen(NEVER.pipe(admit(port, { runtime, model: 'm', onEvent: (event) => events.push(event) }))),
+    );
+    expect(request()).to.include({ callId: 'c1', conversation: 'talk', deadlineAtMs: 900, model: 'm' });
+    request().onCooldown?.(50, 'overloaded');
+    request().onSettled?.({ reservedTokens: 4, usedTokens: 3, refundedTokens: 1 });
+    request().onFact?.({ type: 'breaker.changed', breaker: 'm', from: 'closed', to: 'open', reason: 'error_ratio' });
+    expect(
+      events.map(({ callId: _, attempt: _a, model: _m, tenant: _t, conversation: _c, ...told }) => told),
+    ).to.deep.equal([
+      { type: 'granted', where: 'quota', waitedMs: 7, atMs: 0 },
+      { type: 'cooldown', waitMs: 50, reason: 'overloaded', atMs: 0 },
+      { type: 'settled', reservedTokens: 4, usedTokens: 3, refundedTokens: 1, atMs: 0 },
+      { type: 'breaker.changed', breaker: 'm', from: 'closed', to: 'open', reason: 'error_ratio', atMs: 0 },
+    ]);
+  });
+
+  for (const [options, message] of [
+    [{ tenant: '' }, 'tenant must be a string that is not empty, got an empty string'],
+    [{ priority: '' }, 'priority must be a string that is not empty, got an empty string'],
+    [{ model: '' }, 'model must be a string that is not empty, got an empty string'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(options)}`, () => {
+      expect(() => admit(noting().port, options)).to.throw(message);
+    });
+  }
+
+  it('asks for a model', () => {
+    const [error] = seen(of(1).pipe(admit(noting().port, { runtime }))).seen;
+    expect(error).to.have.property('message', 'model must be named by the options or the call, got undefined');
   });
 });
 
