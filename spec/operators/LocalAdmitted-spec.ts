@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { combineLatest, throwError } from 'rxjs';
-import { SluiceError } from '../../lib/core/errors.ts';
+import type { SluiceError } from '../../lib/core/errors.ts';
 import { DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
 import type { Admitted, AdmissionRequest } from '../../lib/core/ports.ts';
