@@ -126,9 +126,7 @@ export class Admission {
 
     const bound = this.#boundOf(nowMs, ask);
     const foreseenMs = this.#foreseenMs(nowMs, pool, tenant, level, cost);
-    if (foreseenMs > bound.limitMs || bound.limitMs < 0) {
-      return refusedBy(bound, pool.retryAfterMs(nowMs, foreseenMs));
-    }
+    if (foreseenMs > bound.limitMs) return refusedBy(bound, pool.retryAfterMs(nowMs, foreseenMs));
     const ticket = new AdmissionTicket(pool, tenant, level, cost, this.#order++, nowMs, bound, foreseenMs);
     if (bound.limitMs === 0 && !this.#hasRoomNow(nowMs, ticket)) {
       return refusedBy(bound, pool.retryAfterMs(nowMs, Math.max(1, foreseenMs)));
