@@ -53,22 +53,17 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
       ...['admissionRefusals', 'placesOf'],
     ],
     [
-      'Admission',
-      'AdmissionGrant',
-      'AdmissionReload',
-      'AdmissionLevels',
-      'AdmissionOptions',
-      'AdmissionRules',
-      'placesOf',
+      ...['AdmissionAsk', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionReload', 'AdmissionSteps'],
+      ...['placesOf'],
     ],
   ),
   fairness: limits(
     ['AdmissionPool', 'AdmissionTenant', 'chooseNext'],
-    ['Admission', 'AdmissionReload', 'AdmissionPool', 'AdmissionRules', 'AdmissionTenant', 'chooseNext'],
+    ['AdmissionAsk', 'AdmissionPool', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTenant', 'chooseNext'],
   ),
   targets: limits(
     ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
-    ['Admission', 'AdmissionGrant', 'AdmissionReload', 'AdmissionTarget', 'AdmissionTargets'],
+    ['AdmissionAsk', 'AdmissionGrant', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTarget', 'AdmissionTargets'],
   ),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
