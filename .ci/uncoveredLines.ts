@@ -1,3 +1,5 @@
+import ts from 'typescript';
+
 /** What c8 reports of a file: statements are its lines. */
 export interface FileCoverage {
   readonly statementMap: Readonly<Record<string, { readonly start: { readonly line: number } }>>;
@@ -13,6 +15,19 @@ export interface Missing {
 const IGNORED = /\/\* (?:[cv]8|node:coverage) ignore (?<what>next|start)(?: \d+)?(?<rest>.*?)\*\//;
 /** `-- reason`, in a few words at least. */
 const REASON = /^ -- \S.{9,} $/;
+
+/** Whether a file has anything to run. One of types only is never loaded, and so is in no report. */
+export function hasCode(source: string): boolean {
+  const { module, target } = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ESNext };
+  const compilerOptions = { module, target, removeComments: true, verbatimModuleSyntax: true };
+  const { outputText } = ts.transpileModule(source, { compilerOptions });
+  return outputText.replace('export {};', '').trim() !== '';
+}
+
+/** How many places are left out. */
+export function leftOut(source: string): number {
+  return source.split('\n').filter((text) => IGNORED.test(text)).length;
+}
 
 /** Lines that no test reached, and those left out without a reason: `/* c8 ignore next 2 -- reason *\/`. */
 export function linesWithoutReason({ statementMap, s }: FileCoverage, source: string): Missing[] {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { linesWithoutReason } from '../../.ci/uncoveredLines.ts';
+import { hasCode, leftOut, linesWithoutReason } from '../../.ci/uncoveredLines.ts';
 import type { FileCoverage } from '../../.ci/uncoveredLines.ts';
 
 /** How often each line was reached, from the first one on. */
@@ -33,5 +33,20 @@ describe('lines without coverage', () => {
       expect(left(comment), comment).to.deep.equal([2]);
     }
     expect(left('/* c8 ignore stop */')).to.deep.equal([]);
+  });
+
+  it('are looked for in files that no spec loads, if there is anything to run in them', () => {
+    expect(
+      hasCode("import type { A } from './A.ts';\n/** B */\nexport interface B {\n  readonly a: A; // one\n}\n"),
+    ).to.equal(false);
+    expect(hasCode('export type A = 1;\nexport {};\n')).to.equal(false);
+    expect(hasCode('export type A = 1;\nexport const a: A = 1;\n')).to.equal(true);
+    expect(hasCode("export { a } from './a.ts';\n")).to.equal(true);
+  });
+
+  it('are counted where they are left out', () => {
+    expect(
+      leftOut('a\n/* c8 ignore next -- never */\nb\n/* c8 ignore start -- never */\nc\n/* c8 ignore stop */'),
+    ).to.equal(2);
   });
 });

@@ -22,6 +22,8 @@ export interface Results {
   readonly claims: readonly (readonly [string, boolean])[];
   /** The script that runs the program. Default: `prove`. */
   readonly script?: 'prove' | 'bench';
+  /** What to type to run it again. Default: the script, with the name. */
+  readonly command?: string;
   /** Further tables, each under a heading of its own. */
   readonly more?: readonly ResultsTable[];
 }
@@ -32,6 +34,7 @@ const [load = 0] = loadavg();
 /** Prints the results and writes them to docs/results. A claim that does not hold makes the program fail. */
 export async function writeResults(results: Results): Promise<void> {
   const { name, title, text, rows, claims, script = 'prove', more = [] } = results;
+  const { command = `npm run ${script} ${name}` } = results;
   const table = [
     tableOf(rows),
     ...more.map((other) => `## ${other.title}\n\n${other.text.trim()}\n\n${tableOf(other.rows)}`),
@@ -39,7 +42,7 @@ export async function writeResults(results: Results): Promise<void> {
   const kept = claims.map(([claim, holds]) => `- ${holds ? 'holds' : '**does not hold**'}: ${claim}`).join('\n');
   const { node } = process.versions;
   const machine = `${availableParallelism()} cores, Node ${node}, load average ${load.toFixed(1)} at the start${priority()}`;
-  const page = `# ${title}\n\n${text.trim()}\n\nMachine: ${machine}. Run again with \`npm run ${script} ${name}\`.\n\n${table}\n\n${kept}\n`;
+  const page = `# ${title}\n\n${text.trim()}\n\nMachine: ${machine}. Run again with \`${command}\`.\n\n${table}\n\n${kept}\n`;
   const file = fileURLToPath(new URL(`${name}.md`, folder));
   mkdirSync(folder, { recursive: true });
   writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }));
