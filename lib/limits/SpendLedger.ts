@@ -124,5 +124,5 @@ function isoDay(days: number): string {
   const month = march < 10 ? march + 3 : march - 9;
   const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
   const two = (value: number): string => String(value).padStart(2, '0');
-  return `${String(year).padStart(4, '0')}-${two(month)}-${two(day)}`;
+  return `${year}-${two(month)}-${two(day)}`;
 }

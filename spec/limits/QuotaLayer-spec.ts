@@ -130,6 +130,9 @@ describe('QuotaLayer', () => {
     const tokens = layer(TOKENS);
     tokens.setRate(0, { tokensPerMinute: 1200 });
     expect(tokens.tokens?.perMinute).to.equal(1200);
+    const requests = layer(REQUESTS);
+    requests.setRate(0, { requestsPerMinute: 90 });
+    expect(requests.requests?.perMinute).to.equal(90);
   });
 
   describe('as what has not been sent', () => {

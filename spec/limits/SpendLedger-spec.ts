@@ -103,6 +103,17 @@ describe('SpendLedger', () => {
     expect(ledger.refusal('more2', 2)).to.equal(undefined);
   });
 
+  it('keeps a sum for each tenant with a cap beyond those it tells apart, and for no model', () => {
+    for (let i = 0; i < SPEND_NAMES; i++) spend(`t${i}`, `m${i}`);
+    spend('late', 'late');
+    spend('capped', 'late', false, 4);
+    const { models, tenants } = ledger.snapshot();
+    expect(Object.keys(tenants).slice(-2)).to.deep.equal(['capped', 'other']);
+    expect(Object.keys(models).slice(-2)).to.deep.equal([`m${SPEND_NAMES - 1}`, 'other']);
+    expect(ledger.refusal('late', 1)).to.equal(undefined);
+    expect(ledger.refusal('capped', 2)).to.include({ spent: 2 });
+  });
+
   it('counts what was spent elsewhere towards a cap, and what those without a name spent to theirs', () => {
     spend('acme', 'a');
     expect(ledger.refusal('acme', 5, 3)).to.include({ spent: 5 });
