@@ -1,4 +1,3 @@
-import type { Subscriber } from 'rxjs';
 import type { Attempt, WireEvent } from '../core/attempt.ts';
 import { AnswerDecoder } from './AnswerDecoder.ts';
 import { END, readerOf } from './bodyReads.ts';
@@ -22,9 +21,8 @@ export class AnswerBody {
   #wake: (() => void) | undefined;
   #left = false;
 
-  constructor(response: Response, attempt: Attempt, subscriber: Subscriber<WireEvent>, options: AnswerBodyOptions) {
+  constructor(response: Response, attempt: Attempt, next: (event: WireEvent) => void, options: AnswerBodyOptions) {
     this.#attempt = attempt;
-    const next = (event: WireEvent): void => subscriber.next(event);
     this.#decoder = new AnswerDecoder(attempt, next, { ...options, headers: response.headers });
     this.#reader = readerOf(response.body);
   }

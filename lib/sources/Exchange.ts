@@ -24,22 +24,24 @@ const LINGER_MS = 25;
 /** After an abort, nothing is waited for longer than this. */
 export const CLOSE_WITHIN_MS = 1_000;
 
-/** One request through an OpenAI client, from dispatch until nothing of it runs any more. */
+/**
+ * One request through an OpenAI client, from dispatch until nothing of it runs any more. Then it lets go of the call:
+ * the SDK's maps keep what they know of a request alive through young collections, and everything with it.
+ */
 export class Exchange {
   readonly #client: OpenAI;
   readonly #attempt: Attempt;
-  readonly #subscriber: Subscriber<WireEvent>;
   readonly #maxEventBytes: number;
   readonly #runtime: Runtime;
-  readonly #scope: CallScope;
   readonly #controller = new AbortController();
   readonly #slot: FailureSlot;
   readonly #fetchOptions: object;
   #about: AboutAttempt;
+  #subscriber: Subscriber<WireEvent> | undefined;
+  #scope: CallScope | undefined;
   #body: AnswerBody | undefined;
   #left = false;
   #settled = false;
-  #closed = false;
   #stopWaiting: Cancel | undefined;
 
   /** Make it while being subscribed. */
@@ -58,12 +60,12 @@ export class Exchange {
     const { model } = attempt.request;
     this.#about = { model: typeof model === 'string' ? model : undefined, status: undefined, requestId: undefined };
     const { runtime } = options;
-    this.#slot = { runtime, captured: undefined, sent: () => this.#scope.sent(runtime.clock.now()) };
+    this.#slot = { runtime, captured: undefined, sent: () => this.#scope?.sent(runtime.clock.now()) };
     this.#fetchOptions = captureFailures(client, this.#slot);
   }
 
   start(): void {
-    this.#scope.dispatched(this.#runtime.clock.now(), isSentBySource(this.#fetchOptions));
+    this.#scope?.dispatched(this.#runtime.clock.now(), isSentBySource(this.#fetchOptions));
     void this.#run();
   }
 
@@ -92,8 +94,8 @@ export class Exchange {
     this.#settled = true;
     this.#stopWaiting?.();
     if (!this.#left) {
-      if (failure === undefined) this.#subscriber.complete();
-      else this.#subscriber.error(failure);
+      if (failure === undefined) this.#subscriber?.complete();
+      else this.#subscriber?.error(failure);
     }
     this.#close();
   }
@@ -107,11 +109,11 @@ export class Exchange {
       headers,
       fetchOptions: this.#fetchOptions,
     };
-    return this.#scope.around(() =>
+    const work = (): Promise<Response> =>
       api === 'chat'
         ? this.#client.chat.completions.create(request as never, options).asResponse()
-        : this.#client.responses.create(request as never, options).asResponse(),
-    );
+        : this.#client.responses.create(request as never, options).asResponse();
+    return this.#scope?.around(work) ?? work();
   }
 
   async #receive(response: Response): Promise<void> {
@@ -120,12 +122,12 @@ export class Exchange {
     const requestId = requestIdOf(headers);
     const hints = readHints({ status, headers, wallNowMs: this.#wallNowMs });
     this.#about = { model: this.#about.model, status, requestId };
-    this.#body = new AnswerBody(response, this.#attempt, this.#subscriber, {
+    this.#body = new AnswerBody(response, this.#attempt, (event) => this.#subscriber?.next(event), {
       maxBytes: this.#maxEventBytes,
       about: this.#about,
       wallNow: () => this.#wallNowMs,
     });
-    this.#subscriber.next({ kind: 'head', status, requestId, hints });
+    this.#subscriber?.next({ kind: 'head', status, requestId, hints });
     if (this.#left) return discard(response.body);
     await this.#body.read();
   }
@@ -135,7 +137,7 @@ export class Exchange {
     if (isSluiceError(thrown)) return thrown;
     if (this.#about.status !== undefined) return thrownError(thrown, this.#about, this.#wallNowMs);
     const { head, error } = sendFailure(thrown, this.#slot.captured, this.#about.model, this.#wallNowMs);
-    if (head !== undefined) this.#subscriber.next(head);
+    if (head !== undefined) this.#subscriber?.next(head);
     return error;
   }
 
@@ -149,8 +151,10 @@ export class Exchange {
   }
 
   #close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#scope.closed();
+    const scope = this.#scope;
+    this.#scope = undefined;
+    this.#subscriber = undefined;
+    this.#body = undefined;
+    scope?.closed();
   }
 }
