@@ -62,6 +62,9 @@ class ScopedSubscriber<T> extends Subscriber<T> {
   readonly #scope: CallScope | undefined;
   readonly #hooks: ScopedHooks<T>;
   readonly #downstream: Subscriber<T>;
+  /** Where values go, and in which frame: past those downstream that have nothing more to do with them. */
+  #onward: Subscriber<T>;
+  #onwardScope: CallScope | undefined;
   #begun = false;
   #subscribing = false;
   #instead: Observable<T> | undefined;
@@ -69,7 +72,9 @@ class ScopedSubscriber<T> extends Subscriber<T> {
   constructor(destination: Subscriber<T>, scope: CallScope | undefined, hooks: ScopedHooks<T>) {
     super(destination);
     this.#downstream = destination;
+    this.#onward = destination;
     this.#scope = scope;
+    this.#onwardScope = scope;
     this.#hooks = hooks;
   }
 
@@ -86,12 +91,25 @@ class ScopedSubscriber<T> extends Subscriber<T> {
   }
 
   protected override _next(value: T): void {
-    const outer = swapScope(this.#scope);
+    const outer = swapScope(this.#onwardScope);
     try {
-      if (this.#begun || this.#begin()) this.#downstream.next(value);
+      if (this.#begun) this.#onward.next(value);
+      else if (this.#begin()) this.#first(value);
     } finally {
       swapScope(outer);
     }
+  }
+
+  /**
+   * Once a value has passed one like this downstream, it only hands on, and the next value need not pass it. It cannot end
+   * by itself without ending what is upstream too.
+   */
+  #first(value: T): void {
+    const downstream = this.#downstream;
+    downstream.next(value);
+    if (!(downstream instanceof ScopedSubscriber) || downstream instanceof HomeSubscriber) return;
+    this.#onward = downstream.#onward as Subscriber<T>;
+    this.#onwardScope = downstream.#onwardScope;
   }
 
   protected override _error(error: unknown): void {
@@ -120,6 +138,7 @@ class ScopedSubscriber<T> extends Subscriber<T> {
       return true;
     } catch (error) {
       super._error(error);
+      // Stryker disable next-line BooleanLiteral: who was told of an error hears no more
       return false;
     }
   }
@@ -131,6 +150,7 @@ class ScopedSubscriber<T> extends Subscriber<T> {
       return true;
     } catch (error) {
       super._error(error);
+      // Stryker disable next-line BooleanLiteral: who was told of an error hears no more
       return false;
     }
   }
