@@ -41,6 +41,7 @@ class Gate<T, H> implements ScopedHooks<T> {
     this.#hold = hold;
     this.#source = source;
     this.#subscriber = subscriber;
+    // Stryker disable next-line ConditionalExpression: a copy would say the same
     this.#scope = conversation === scope.conversation ? scope : scope.with({ conversation });
     this.#heard = onEvent ? this.#scope.with({ onEvent }) : this.#scope;
   }
@@ -109,6 +110,7 @@ class Gate<T, H> implements ScopedHooks<T> {
 
   failed(error: unknown): void {
     const run = this.#run as HeldRun<H>;
+    // Stryker disable next-line ObjectLiteral,StringLiteral: only the kind of failure counts
     run.sourceEnded(outcomeOf(classifyThrown(error, { phase: 'body' }), run.wasSent));
   }
 

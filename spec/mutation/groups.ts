@@ -46,7 +46,10 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['ConversationLanes', 'TurnEstimate', 'laneRefusals', 'operators/createLanes'],
   ),
   spend: limits(['SpendLedger', 'SpendTotals', 'LeastTimes'], ['SpendLedger', 'SpendTotals', 'LeastTimes']),
-  learning: limits(['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'], ['RateSearch', 'LearnedRate']),
+  learning: limits(
+    ['RateSearch', 'LearnedRate', 'BetweenRejections', 'ProbePace'],
+    ['RateSearch', 'RateSearchRules', 'LearnedRate', 'LearnedRateRules', 'LearnedRateGrowth'],
+  ),
   admission: limits(
     [
       ...['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionStep'],
@@ -114,7 +117,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   holding: operators(
     ['holding', 'Hold', 'HeldRun', 'scoped'],
-    ['holding', 'throttleByBucket', 'limitConcurrency', 'circuitBreak', 'admit', 'retryWithJitter'],
+    ['holding', 'HeldRun', 'scoped', 'circuitBreak', 'admit', 'retryWithJitter'],
   ),
   conversations: operators(
     ['concatByConversation', 'inConversation', 'createLanes', 'Keyed'],
