@@ -19,13 +19,15 @@ export interface WorkerPlan {
 }
 
 export type WorkerOrder =
+  /** What is ordered from now on goes that way; tells when it is open. */
+  | { readonly kind: 'way'; readonly way: WorkerPlan['way'] }
   /** Opens connections, so that what comes later does not have to. */
   | { readonly kind: 'warm' }
   /** A call at each of these times. */
   | { readonly kind: 'at'; readonly times: readonly number[] }
   /** So many that ask, read the answer, and ask again. */
   | { readonly kind: 'loops'; readonly count: number }
-  /** No further calls; tells when all have ended. */
+  /** No further calls until the next order; tells when all have ended. */
   | { readonly kind: 'end' };
 
 export interface CallDone {
@@ -62,7 +64,7 @@ export class StoreWorkers {
     for (let i = 0; i < count; i++) workers.#children.push(fork(program, [JSON.stringify(plan)], { execArgv: [] }));
     await Promise.all(workers.#children.map((child) => workers.#heard(child, 'ready')));
     for (const child of workers.#children) child.on('message', (told: Told) => workers.#hear(told));
-    await workers.#all('warm', 'warm');
+    await workers.#all({ kind: 'warm' }, 'warm');
     return workers;
   }
 
@@ -80,9 +82,21 @@ export class StoreWorkers {
     await exited;
   }
 
+  /** The same processes for another run: what the ones before have told is forgotten. */
+  async again(way: WorkerPlan['way']): Promise<void> {
+    this.calls.length = 0;
+    this.changes.length = 0;
+    await this.#all({ kind: 'way', way }, 'ready');
+  }
+
+  /** Lets all calls end. */
+  async rest(): Promise<void> {
+    await this.#all({ kind: 'end' }, 'ended');
+  }
+
   /** Lets all calls end, and then all processes. */
   async end(): Promise<void> {
-    await this.#all('end', 'ended');
+    await this.rest();
     this.close();
   }
 
@@ -95,9 +109,9 @@ export class StoreWorkers {
     return this.calls.filter(({ sentAt = 0 }) => sentAt >= fromAt && sentAt < untilAt).length;
   }
 
-  async #all(order: 'warm' | 'end', answer: 'warm' | 'ended'): Promise<void> {
+  async #all(order: WorkerOrder, answer: 'ready' | 'warm' | 'ended'): Promise<void> {
     const heard = this.#children.map((child) => this.#heard(child, answer));
-    for (const child of this.#children) child.send({ kind: order });
+    for (const child of this.#children) child.send(order);
     await Promise.all(heard);
   }
 

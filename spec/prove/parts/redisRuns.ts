@@ -10,6 +10,8 @@ export interface RedisWorld {
   readonly provider: Provider;
   readonly emulator: EmulatorProcess;
   readonly redisPort: number;
+  /** Processes that are there already, as many as a run needs. Default: each run starts its own. */
+  readonly workers?: StoreWorkers;
 }
 
 export interface UsedResult {
@@ -43,6 +45,22 @@ function planOf({ provider, emulator, redisPort }: RedisWorld, way: WorkerPlan['
   };
 }
 
+async function workersFor(world: RedisWorld, way: WorkerPlan['way'], count: number): Promise<StoreWorkers> {
+  const { workers } = world;
+  if (workers === undefined) return StoreWorkers.start(count, planOf(world, way));
+  await workers.again(way);
+  return workers;
+}
+
+/** `count` processes with open connections. */
+export function startWorkers(world: RedisWorld, count: number): Promise<StoreWorkers> {
+  return StoreWorkers.start(count, planOf(world, 'store'));
+}
+
+function endOf({ workers }: RedisWorld, used: StoreWorkers): Promise<void> {
+  return workers === undefined ? used.end() : used.rest();
+}
+
 /** A tenth more calls than the quota allows, at random times, from as many processes as there are shares. */
 export async function runLoadOver(
   world: RedisWorld,
@@ -51,7 +69,7 @@ export async function runLoadOver(
   shares: readonly number[],
 ): Promise<UsedResult> {
   const { provider, emulator } = world;
-  const workers = await StoreWorkers.start(shares.length, planOf(world, way));
+  const workers = await workersFor(world, way, shares.length);
   await emulator.reset();
   const random = seededRandom(7);
   const beginAt = StoreWorkers.now() + 200;
@@ -63,7 +81,7 @@ export async function runLoadOver(
   }
   times.forEach((each, worker) => workers.order(worker, { kind: 'at', times: each }));
   await sleep(200 + overMs);
-  await workers.end();
+  await endOf(world, workers);
   const { rateLimited } = await emulator.report();
   const answered = workers.calls.filter(({ contentAt }) => contentAt !== undefined);
   const fromAt = beginAt + 1000;
@@ -100,7 +118,7 @@ export interface KilledResult {
 /** Four that always want more than there is, of which one is killed. */
 export async function runKilled(world: RedisWorld, beforeMs: number, afterMs: number): Promise<KilledResult> {
   const { provider, emulator } = world;
-  const workers = await StoreWorkers.start(4, planOf(world, 'store'));
+  const workers = await workersFor(world, 'store', 4);
   await emulator.reset();
   for (let worker = 0; worker < 4; worker++) workers.order(worker, { kind: 'loops', count: ASKERS });
   await sleep(1500);
@@ -112,7 +130,7 @@ export async function runKilled(world: RedisWorld, beforeMs: number, afterMs: nu
   const freeAt = StoreWorkers.now();
   await sleep(afterMs);
   const endAt = StoreWorkers.now();
-  await workers.end();
+  await endOf(world, workers);
   const { rateLimited } = await emulator.report();
   const used = (from: number, until: number): number =>
     workers.sentBetween(from, until) / ((until - from) * perMs(provider));
@@ -141,7 +159,7 @@ export interface LossResult {
 /** Four that always want more than there is, while something happens to the store. */
 export async function runThrough(world: RedisWorld, { breaking, awayMs, mending, afterMs }: Loss): Promise<LossResult> {
   const { provider, emulator } = world;
-  const workers = await StoreWorkers.start(4, planOf(world, 'store'));
+  const workers = await workersFor(world, 'store', 4);
   await emulator.reset();
   for (let worker = 0; worker < 4; worker++) workers.order(worker, { kind: 'loops', count: ASKERS });
   await sleep(2000);
@@ -152,7 +170,7 @@ export async function runThrough(world: RedisWorld, { breaking, awayMs, mending,
   await mending();
   await sleep(2000 + afterMs);
   const endAt = StoreWorkers.now();
-  await workers.end();
+  await endOf(world, workers);
   const { rateLimited } = await emulator.report();
   const used = (from: number, until: number): number =>
     workers.sentBetween(from, until) / ((until - from) * perMs(provider));

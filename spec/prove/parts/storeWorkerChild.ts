@@ -67,7 +67,14 @@ const ways: Record<WorkerPlan['way'], () => Promise<Ask>> = {
   },
 };
 
-const ask = await ways[plan.way]();
+const open = new Map<WorkerPlan['way'], Promise<Ask>>();
+async function askBy(way: WorkerPlan['way']): Promise<Ask> {
+  const known = open.get(way) ?? ways[way]();
+  open.set(way, known);
+  return known;
+}
+
+let ask = await askBy(plan.way);
 let running = true;
 const calls = new Set<Promise<void>>();
 
@@ -91,7 +98,12 @@ function begin(work: Promise<void>): void {
 }
 
 async function obey(order: WorkerOrder): Promise<void> {
+  running = true;
   switch (order.kind) {
+    case 'way':
+      ask = await askBy(order.way);
+      process.send?.({ kind: 'ready' });
+      return;
     case 'warm':
       await Promise.all(
         Array.from({ length: 10 }, () =>
