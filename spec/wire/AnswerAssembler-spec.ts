@@ -243,25 +243,6 @@ describe('AnswerAssembler', () => {
     expect(assembler.snapshot().choices[0]).to.equal(after.choices[0]);
   });
 
-  it('takes time in proportion to the chunks, with a snapshot after each', () => {
-    const cpuUs = (chunks: number): number => {
-      const assembler = assemble(
-        ...Array.from({ length: 20 }, (_, at) =>
-          tools({ index: at, id: `t${at}`, function: { name: 'f', arguments: 'x'.repeat(10_000) } }),
-        ),
-      );
-      const before = process.cpuUsage().user;
-      for (let at = 0; at < chunks; at++) {
-        assembler.addChat(delta({ content: 'word ' }));
-        assembler.snapshot();
-      }
-      return process.cpuUsage().user - before;
-    };
-    const best = (chunks: number): number => Math.min(...[1, 2, 3].map(() => cpuUs(chunks)));
-    const short = Math.max(best(2_000), 2_000);
-    expect(best(16_000)).to.be.below(24 * short);
-  });
-
   describe('tool calls', () => {
     it('are grouped by index, ids or not', () => {
       expect(

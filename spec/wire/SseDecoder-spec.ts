@@ -126,28 +126,6 @@ describe('SseDecoder', () => {
     );
   });
 
-  it('takes time in proportion to the input, in one read or byte by byte', () => {
-    const cpuUs = (bytes: Uint8Array, size: number): number => {
-      let best = Infinity;
-      for (let round = 0; round < 2; round++) {
-        const before = process.cpuUsage();
-        decode(cut(bytes, size));
-        const { user, system } = process.cpuUsage(before);
-        best = Math.min(best, user + system);
-      }
-      return best;
-    };
-    // One event, tiny lines, and lines that mean nothing; a quadratic decoder is 16 times slower, or more, on the longer.
-    for (const frame of ['y', 'data: 1\n\n', 'x\n', '\r', ':\r\n']) {
-      const bytesOf = (length: number): Uint8Array => utf8('data: ' + frame.repeat(length / frame.length));
-      for (const size of [1, 1 << 20]) {
-        const length = size === 1 ? 4_096 : 65_536;
-        const [short, long] = [cpuUs(bytesOf(length), size), cpuUs(bytesOf(8 * length), size)];
-        expect(long, `${JSON.stringify(frame)} in reads of ${size}`).to.be.below(24 * Math.max(short, 1_000));
-      }
-    }
-  });
-
   it('refuses an event above the limit, in one line or many, whole or in pieces', () => {
     const options = { maxEventBytes: 100 };
     const pass = (text: string, size = 1_000): unknown => codeOf(() => decode(cut(utf8(text), size), options));
