@@ -1,3 +1,4 @@
+import type { LayerSnapshot } from '../core/ports.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { MinuteBucket } from './MinuteBucket.ts';
 
@@ -23,7 +24,6 @@ export class AdmissionStanding {
    * provider's bucket is as empty as before.
    */
   carryTo(target: AdmissionTarget, nowMs: number): void {
-    if (this.#fullness >= 1) return;
     for (const bucket of limiting(target, nowMs)) {
       if (this.#buckets.has(bucket)) continue;
       const remaining = this.#fullness * bucket.burst;
@@ -35,6 +35,6 @@ export class AdmissionStanding {
 function limiting(target: AdmissionTarget, nowMs: number): MinuteBucket[] {
   const shown = target.snapshotLayers(nowMs);
   return target.layers.flatMap((layer, i) => {
-    return UNITS.flatMap((unit) => (layer[unit] && shown[i]?.[unit] ? [layer[unit]] : []));
+    return UNITS.flatMap((unit) => (layer[unit] && (shown[i] as LayerSnapshot)[unit] ? [layer[unit]] : []));
   });
 }

