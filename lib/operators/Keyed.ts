@@ -25,8 +25,9 @@ export class Keyed<T extends Forgettable> {
 
   #use(key: string): T {
     const known = this.#entries.get(key);
-    if (known !== undefined) this.#entries.delete(key);
+    this.#entries.delete(key);
     const entry = known ?? this.#make(key);
+    // Stryker disable next-line ConditionalExpression: it would only look for idle ones sooner
     if (known === undefined) this.#forget();
     this.#entries.set(key, entry);
     return entry;

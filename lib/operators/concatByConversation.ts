@@ -123,6 +123,7 @@ export function concatByConversation<R, T>(
           const conversation = conversationOf(request);
           heldBack++;
           const turn = lanes.acquire({ conversation }).pipe(map((place) => ({ request, conversation, place })));
+          // Stryker disable next-line ConditionalExpression: nothing is more than Infinity
           return maxWaiting === Infinity ? turn : merge(turn, tooMany);
         }),
         mergeMap(({ request, conversation, place }) => {

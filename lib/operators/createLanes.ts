@@ -49,6 +49,7 @@ export function createLanes(options: ConversationLanesOptions = {}, runtime: Run
 class LanesDesk implements LocalLanes {
   readonly #runtime: Runtime;
   readonly #lanes: ConversationLanes;
+  // Stryker disable next-line ArrayDeclaration: nobody waits for what is no turn
   readonly #started: Turn[] = [];
   #granting = false;
   #timerAtMs = Infinity;
@@ -138,6 +139,7 @@ class LanesDesk implements LocalLanes {
   #watch(): void {
     const nextAtMs = this.#lanes.nextExpiryAtMs;
     // A timer that comes too early looks again; only one that comes too late must be replaced.
+    // Stryker disable next-line EqualityOperator: one for the same time is as good
     if (nextAtMs === Infinity ? this.#timerAtMs === Infinity : this.#timerAtMs <= nextAtMs) return;
     this.#stopTimer?.();
     this.#stopTimer = undefined;

@@ -129,7 +129,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   conversations: operators(
     ['concatByConversation', 'inConversation', 'createLanes', 'Keyed'],
-    ['concatByConversation', 'inConversation', 'createLanes', 'Keyed'],
+    ['concatByConversation', 'inConversation', 'createLanes', 'Keyed', 'conversationEdges'],
   ),
   concurrency: operators(
     ['limitConcurrency', 'createConcurrencyLimit'],

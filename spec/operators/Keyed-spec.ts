@@ -54,6 +54,13 @@ describe('Keyed', () => {
     expect(made.at(-1)).to.equal('a');
   });
 
+  it('forgets one that is idle behind one that is in use', () => {
+    const { made, keyed } = keyedThings(2);
+    keyed.at('busy')().idle = false;
+    for (const key of ['idle', 'c', 'busy', 'idle']) keyed.at(key)();
+    expect(made).to.deep.equal(['busy', 'idle', 'c', 'idle']);
+  });
+
   it('finds the entry of today through a view that was kept', () => {
     const { made, keyed } = keyedThings(1);
     const kept = keyed.at('a');
