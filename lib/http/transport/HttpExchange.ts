@@ -108,7 +108,8 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: Dispatcher.DispatchController, bytes: Uint8Array): void {
-    if (this.#settled) return;
+    // Empty where undici goes on after a pause. To pause again at it would be a pause at the end of the body.
+    if (this.#settled || bytes.length === 0) return;
     if (this.#failed !== undefined) {
       if (!this.#failed.push(bytes)) this.#answered();
       return;

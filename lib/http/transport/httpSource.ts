@@ -5,6 +5,7 @@ import type { AttemptSource, ServerAddress, WireEvent } from '../../core/attempt
 import { SluiceError } from '../../core/errors.ts';
 import { HttpExchange } from './HttpExchange.ts';
 import type { HttpLink } from './HttpExchange.ts';
+import { lightConnector } from './lightConnector.ts';
 import { httpSettings } from './HttpSourceOptions.ts';
 import type { HttpSettings, HttpSourceOptions } from './HttpSourceOptions.ts';
 import { requestHeaders } from './requestHeaders.ts';
@@ -54,7 +55,7 @@ export interface HttpSource extends AttemptSource {
  */
 export function httpSource(options: HttpSourceOptions): HttpSource {
   const settings = httpSettings(options);
-  const pool = new (undici().Pool)(settings.origin, poolOptions(settings));
+  const pool = poolOf(settings);
   let open = 0;
   pool.on('connect', () => open++);
   pool.on('disconnect', () => open--);
@@ -84,14 +85,15 @@ function undici(): typeof Undici {
   return createRequire(import.meta.url)('undici') as typeof Undici;
 }
 
-function poolOptions({ maxConnections, keepAliveMs, connectMs, tls }: HttpSettings): Undici.Pool.Options {
-  return {
+function poolOf({ origin, maxConnections, keepAliveMs, connectMs, tls }: HttpSettings): Undici.Pool {
+  const { Pool, buildConnector } = undici();
+  return new Pool(origin, {
     connections: maxConnections === Infinity ? null : maxConnections,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     // How long the stages of an answer may take is not the transport's to say.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { ...tls, timeout: connectMs } as NonNullable<Undici.Pool.Options['connect']>,
-  };
+    connect: lightConnector(buildConnector, tls, connectMs),
+  });
 }

@@ -226,6 +226,37 @@ describe('httpSource', () => {
       });
     }
 
+    for (const way of ['closes', 'resets'] as const) {
+      it(`whose server ${way} the connection while nobody reads on comes to its end`, async () => {
+        const bytes = await byteServer();
+        open({ baseURL: bytes.baseURL });
+        let goOn = (): void => {};
+        let waits = 0;
+        const ready = (): Promise<void> => {
+          waits++;
+          return new Promise((resolve) => (goOn = resolve));
+        };
+        bytes.serve(async (socket) => {
+          const events = [say('a'), say('b'), stop()].map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+          socket.write(
+            `HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n\r\n${events.join('')}`,
+          );
+          await until(() => waits > 0);
+          if (way === 'closes') socket.end();
+          else socket.resetAndDestroy();
+        });
+        const seen = record(ask({ demand: { ready } }));
+        await until(() => bytes.open === 0 && waits > 0);
+        // As often as it is asked for: the end must not depend on it.
+        const going = setInterval(() => goOn(), 1);
+        await seen.end;
+        clearInterval(going);
+        if (way === 'closes') expect(textOf(seen.values)).to.equal('ab');
+        else expect(seen.error.code).to.equal('connection');
+        await bytes.close();
+      });
+    }
+
     it('that is no HTTP is a failed connection', async () => {
       const bytes = await byteServer();
       open({ baseURL: bytes.baseURL });
