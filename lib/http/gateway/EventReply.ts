@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Demand } from '../../core/attempt.ts';
 import { startTimer } from '../../core/runtime.ts';
 import type { Cancel, Runtime } from '../../core/runtime.ts';
+import { BodyWriter } from '../BodyWriter.ts';
 import { HEARTBEAT } from '../EventEncoding.ts';
 import type { Headers } from './replies.ts';
 
@@ -24,15 +25,17 @@ export class EventReply {
   readonly demand: Demand = { ready: () => this.#ready() };
   readonly #response: ServerResponse;
   readonly #options: EventReplyOptions;
+  readonly #body: BodyWriter;
   #pending = '';
   #flushing = false;
-  #room: Promise<void> | undefined;
+  #room: { readonly promise: Promise<void>; readonly settle: () => void } | undefined;
   #wroteAtMs = 0;
   #stopHeart: Cancel = () => {};
 
   constructor(response: ServerResponse, options: EventReplyOptions) {
     this.#response = response;
     this.#options = options;
+    this.#body = new BodyWriter(response, () => this.#room?.settle());
   }
 
   open(headers: Headers): void {
@@ -44,7 +47,7 @@ export class EventReply {
   /** Begins before there is anything to send. */
   openEmpty(headers: Headers): void {
     this.open(headers);
-    this.#response.write(HEARTBEAT);
+    this.#body.write(HEARTBEAT);
   }
 
   /** Sends `frame` together with what else is sent in this tick: one read of the provider's body, one write here. */
@@ -52,7 +55,7 @@ export class EventReply {
     this.#pending += frame;
     if (this.#flushing) return;
     this.#flushing = true;
-    queueMicrotask(() => this.#flush());
+    queueMicrotask(this.#flushed);
   }
 
   /** Nothing is sent by itself any more. */
@@ -67,13 +70,17 @@ export class EventReply {
     this.#response.end(last);
   }
 
-  #flush(): void {
+  readonly #flushed = (): void => {
     this.#flushing = false;
+    this.#flush();
+  };
+
+  #flush(): void {
     const text = this.#pending;
     if (text === '' || this.#response.destroyed) return;
     this.#pending = '';
     this.#wroteAtMs = this.#nowMs;
-    this.#response.write(text);
+    this.#body.write(text);
   }
 
   /** One timer for a stream, so that an event costs none. */
@@ -84,7 +91,7 @@ export class EventReply {
     // To a client that does not read, comments would only pile up.
     if (nowMs - this.#wroteAtMs >= heartbeatMs) {
       this.#wroteAtMs = nowMs;
-      if (!this.#response.writableNeedDrain) this.#response.write(HEARTBEAT);
+      if (!this.#body.full) this.#body.write(HEARTBEAT);
     }
     this.#stopHeart = startTimer(runtime, this.#wroteAtMs + heartbeatMs - nowMs, () => this.#watch());
   }
@@ -95,22 +102,23 @@ export class EventReply {
 
   #ready(): Promise<void> | undefined {
     this.#flush();
-    if (!this.#response.writableNeedDrain || this.#response.destroyed) return undefined;
-    return (this.#room ??= this.#drained());
+    if (!this.#body.full || this.#response.destroyed) return undefined;
+    return (this.#room ??= this.#wait()).promise;
   }
 
   /** Until the client has read, or is gone: after `idleMs` it is. */
-  #drained(): Promise<void> {
+  #wait(): { readonly promise: Promise<void>; readonly settle: () => void } {
     const response = this.#response;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        stop();
-        this.#room = undefined;
-        response.off('drain', done).off('close', done);
-        resolve();
-      };
-      const stop: Cancel = startTimer(this.#options.runtime, this.#options.idleMs, () => response.destroy());
-      response.on('drain', done).on('close', done);
-    });
+    let resolve = (): void => {};
+    const promise = new Promise<void>((settled) => (resolve = settled));
+    const stop: Cancel = startTimer(this.#options.runtime, this.#options.idleMs, () => response.destroy());
+    const settle = (): void => {
+      stop();
+      this.#room = undefined;
+      response.off('close', settle);
+      resolve();
+    };
+    response.on('close', settle);
+    return { promise, settle };
   }
 }
