@@ -13,6 +13,7 @@ export class Utf8Reads {
 
   decode(read: Uint8Array): string {
     let bytes = read;
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: to join nothing and a read only takes longer
     if (this.#held.length > 0) {
       bytes = new Uint8Array(this.#held.length + read.length);
       bytes.set(this.#held);
@@ -20,6 +21,7 @@ export class Utf8Reads {
       this.#held = NONE;
     }
     const whole = wholeLength(bytes);
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: to hold nothing back only takes longer
     if (whole < bytes.length) {
       this.#held = bytes.slice(whole);
       bytes = bytes.subarray(0, whole);
@@ -31,7 +33,7 @@ export class Utf8Reads {
   end(): string {
     const bytes = this.#held;
     this.#held = NONE;
-    return bytes.length === 0 ? '' : this.#text(bytes);
+    return this.#text(bytes);
   }
 
   #text(bytes: Uint8Array): string {
@@ -48,9 +50,11 @@ export class Utf8Reads {
  */
 function wholeLength(bytes: Uint8Array): number {
   const { length } = bytes;
-  for (let back = 1; back <= 3 && back <= length; back++) {
+  for (let back = 1; back <= 3; back++) {
+    // `undefined` before the first byte, which no comparison holds for.
     const byte = bytes[length - back] as number;
     if (byte < 0x80) return length;
+    // Stryker disable next-line EqualityOperator: 0xc0 begins no character
     if (byte >= 0xc0) {
       const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
       return back < needed ? length - back : length;

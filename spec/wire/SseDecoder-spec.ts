@@ -40,6 +40,31 @@ describe('SseDecoder', () => {
     ]);
   });
 
+  it('waits for the rest of a CRLF over reads that bring nothing', () => {
+    const nothing = new Uint8Array(0);
+    const reads = [utf8('data: a\r'), nothing, utf8('\ndata: b\r'), nothing, nothing, utf8('\n\r\n')];
+    expect(decode(reads).events).to.deep.equal([['a\nb', undefined]]);
+  });
+
+  it('takes a field without a colon for one without a value', () => {
+    expect(decode([utf8('event: x\ndata\ndata: a\n\n')]).events).to.deep.equal([['\na', 'x']]);
+    for (const none of ['event', 'event:', 'event: ']) {
+      expect(decode([utf8(`event: x\n${none}\ndata: a\n\n`)]).events, none).to.deep.equal([['a', undefined]]);
+    }
+  });
+
+  it('joins all lines of data, empty ones too', () => {
+    expect(dataOf('data: a\ndata: b\ndata\ndata:\ndata: c\n\n')).to.deep.equal(['a\nb\n\n\nc']);
+    expect(dataOf('data:\ndata:\n\n')).to.deep.equal(['\n']);
+  });
+
+  it('puts a line together from any number of reads', () => {
+    for (const length of [1, 2, 1_017, 1_018, 1_019, 1_020, 2_042, 2_043, 2_044, 3_000]) {
+      const data = Array.from({ length }, (_, at) => String(at % 10)).join('');
+      expect(decode(cut(utf8(`data: ${data}\n\n`), 1)).events, String(length)).to.deep.equal([[data, undefined]]);
+    }
+  });
+
   it('takes one blank after the colon as none of the value, and none as well', () => {
     expect(dataOf('data:a\n\ndata:  b\n\n')).to.deep.equal(['a', ' b']);
   });
@@ -59,7 +84,20 @@ describe('SseDecoder', () => {
     expect(dataOf('id: 1\nretry: 5\nfoo: 1\ndatabase: 2\neventual: 3\nDATA: 4\n data: 5\ndata: a\n\n')).to.deep.equal([
       'a',
     ]);
-    expect(decode([utf8('eventual: 3\ndata: a\n\n')]).events).to.deep.equal([['a', undefined]]);
+    for (const other of [
+      'eventual: 3',
+      'even: 3',
+      'evens: 3',
+      'events',
+      'e',
+      'dat: 3',
+      'dada: 3',
+      'datax',
+      'd',
+      'd:3',
+    ]) {
+      expect(decode([utf8(`event: x\n${other}\ndata: a\n\n`)]).events, other).to.deep.equal([['a', 'x']]);
+    }
   });
 
   it('reports no event without data, and forgets its name', () => {
@@ -76,6 +114,11 @@ describe('SseDecoder', () => {
     expect(dataOf('data: {"a":\ndata: 1}\r')).to.deep.equal(['{"a":\n1}']);
     expect(dataOf('data: [DONE]')).to.deep.equal(['[DONE]']);
     expect(dataOf('data: {"a":1')).to.deep.equal([]);
+    expect(dataOf('data: {"a":1\n')).to.deep.equal([]);
+    for (const cutCharacter of [[0xc3], [0xe5, 0x8c], [0xf0, 0x9f, 0x9a]]) {
+      const whole = utf8('data: {"a":1}');
+      expect(decode([Uint8Array.of(...whole, ...cutCharacter)]).events).to.deep.equal([]);
+    }
     expect(dataOf('data: {"a":"x\ndata: y')).to.deep.equal([]);
     expect(dataOf('da')).to.deep.equal([]);
     expect(dataOf('data: 12')).to.deep.equal([]);
@@ -143,15 +186,34 @@ describe('SseDecoder', () => {
     expect(codeOf(() => decode([utf8(`data: ${'y'.repeat(500)}`)]))).to.equal(undefined);
   });
 
+  it('takes a line as long as the name of an event may make it, and refuses a longer one before it ends', () => {
+    for (const size of [1, 7, 1_000]) {
+      const pass = (text: string): unknown => codeOf(() => decode(cut(utf8(text), size), { maxEventBytes: 100 }));
+      for (const end of ['', '\n', '\n\ndata: a\n\n']) {
+        expect(pass(`:${'c'.repeat(106)}${end}`)).to.equal(undefined);
+        expect(pass(`event: ${'e'.repeat(100)}${end.replace('data: a', '')}`)).to.equal(undefined);
+        expect(pass(`:${'c'.repeat(107)}${end}`)).to.equal('upstream_body_invalid');
+      }
+      const decoder = new SseDecoder({ event() {}, comment() {} }, { maxEventBytes: 100 });
+      const push = (): void => [...cut(utf8(`:${'c'.repeat(107)}`), size)].forEach((read) => decoder.push(read));
+      expect(codeOf(push)).to.equal('upstream_body_invalid');
+      expect(pass('data: yyyyyyyyyy\n'.repeat(9))).to.equal(undefined);
+      expect(pass('data: yyyyyyyyyy\n'.repeat(10))).to.equal('upstream_body_invalid');
+    }
+  });
+
   it('names the limit that an event was above', () => {
     const error = failureOf(() => decode([utf8(`data: ${'y'.repeat(11)}`)], { maxEventBytes: 4 }));
-    expect(error).to.include({ code: 'upstream_body_invalid', limit: 4 });
+    const message = 'an event of the stream is larger than 4 bytes';
+    expect(error).to.include({ code: 'upstream_body_invalid', limit: 4, message });
   });
 
   it('takes 8 MiB by default, and refuses a limit that is none', () => {
     expect(SSE_DEFAULTS.maxEventBytes).to.equal(8_388_608);
     for (const maxEventBytes of [0, -1, NaN, 1.5, Infinity]) {
-      expect(codeOf(() => new SseDecoder({ event() {}, comment() {} }, { maxEventBytes }))).to.equal('invalid_option');
+      const error = failureOf(() => new SseDecoder({ event() {}, comment() {} }, { maxEventBytes }));
+      expect(error).to.include({ code: 'invalid_option' });
+      expect(error).to.have.property('message').that.includes('maxEventBytes');
     }
   });
 
