@@ -8,11 +8,11 @@ import { classifyErrorObject, classifyInStream } from './classifyResponse.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reasons that report a failure although they come where an end is reported. */
-const FAILED: Readonly<Record<string, 'server_error' | 'overloaded'>> = {
-  error: 'server_error',
-  abort: 'server_error',
-  insufficient_system_resource: 'overloaded',
-};
+const FAILED: ReadonlyMap<unknown, 'server_error' | 'overloaded'> = new Map([
+  ['error', 'server_error'],
+  ['abort', 'server_error'],
+  ['insufficient_system_resource', 'overloaded'],
+]);
 
 /** Fields of which one is enough for a chunk without choices to be one: usage, filter results, a ping. */
 const KNOWN = ['usage', 'usageMetadata', 'object', 'id', 'model', 'type', 'prompt_filter_results', 'x_groq', 'created'];
@@ -33,6 +33,7 @@ export class ChatReader implements ChunkReader {
     if (typeof value !== 'object' || value === null) return this.#invalid();
     const fields = value as Fields;
     const choices = fields['choices'];
+    // Stryker disable next-line ConditionalExpression: to look for an error where a choice came only takes longer
     if (!Array.isArray(choices) || choices.length === 0 || fields['error'] !== undefined) {
       const failure = classifyInStream(value, this.#context);
       if (failure !== undefined) return failure;
@@ -49,7 +50,6 @@ export class ChatReader implements ChunkReader {
     } catch {
       // An ambiguous piece of a tool call passes as it came; only whoever assembles the answer has to care.
       held = true;
-      this.#begun = true;
     }
     return this.#failedChoice(choices) ?? (held && this.#hasBegun() ? 'content' : 'quiet');
   }
@@ -102,7 +102,7 @@ export class ChatReader implements ChunkReader {
     for (const choice of choices) {
       const { error, finish_reason: reason } = (choice ?? {}) as Fields;
       if (typeof error === 'object' && error !== null) return classifyErrorObject({ error }, this.#context);
-      const code = typeof reason === 'string' ? FAILED[reason] : undefined;
+      const code = FAILED.get(reason);
       if (code === undefined) continue;
       const { model, requestId } = this.#context;
       return new SluiceError(code, `the answer ended with finish_reason ${String(reason)}`, { model, requestId });

@@ -101,6 +101,19 @@ describe('ChatReader', () => {
     expect(verdictOf({ message: 'x', type: 'overloaded_error' }, 'error')).to.equal('overloaded');
     expect(verdictOf([{ error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'q' } }])).to.equal('rate_limited');
     expect(verdictOf({ choices: [{ index: 0, delta: { content: 'x' } }], error: null })).to.equal('content');
+    expect(verdictOf({ choices: [], object: 'error', message: 'overloaded' })).to.equal('overloaded');
+    const failed = { index: 1, error: { code: 429, message: 'x' } };
+    expect(verdictOf({ choices: [{ index: 0, delta: { content: 'x' } }, failed] })).to.equal('rate_limited');
+    expect(verdictOf({ choices: [null, { index: 0, error: null, delta: { content: 'x' } }] })).to.equal('content');
+  });
+
+  it('says where an error came from, and what it was', () => {
+    const errorOf = (value: unknown): unknown => new ChatReader({ ...CONTEXT, requestId: 'req_1' }).read(value);
+    expect(errorOf(5)).to.include({ code: 'upstream_body_invalid', status: 200, model: 'm1', requestId: 'req_1' });
+    expect(errorOf(5)).to.have.property('message', 'the answer holds something that is no chat completion');
+    const failed = errorOf(chunk({}, 'abort'));
+    expect(failed).to.include({ code: 'server_error', status: undefined, model: 'm1', requestId: 'req_1' });
+    expect(failed).to.have.property('message', 'the answer ended with finish_reason abort');
   });
 
   it('never takes a reason of failure for an end', () => {
@@ -111,6 +124,29 @@ describe('ChatReader', () => {
     const verdict = reader.read(chunk({}, 'error'));
     expect(isSluiceError(verdict) && verdict.requestId).to.equal('req_1');
     expect(isSluiceError(verdict) && verdict.status).to.equal(undefined);
+  });
+
+  it('takes reasons that it does not know for ends', () => {
+    for (const reason of ['stop', 'constructor', 'toString', '__proto__', 'Error']) {
+      const reader = new ChatReader(CONTEXT);
+      expect(reader.read(chunk({ content: 'x' }, reason)), reason).to.equal('content');
+      expect(reader.finishReasons).to.deep.equal([reason]);
+    }
+  });
+
+  it('keeps what chunks say of the answer, with choices or without', () => {
+    const named = { id: 'c2', model: 'm2', service_tier: 'flex', system_fingerprint: 'fp_1' };
+    const usage = { prompt_tokens: 3, completion_tokens: 1 };
+    for (const value of [
+      { ...named, usage, object: 'chat.completion.chunk' },
+      { ...named, usage, choices: [] },
+    ]) {
+      const reader = new ChatReader(CONTEXT);
+      expect(reader.read(value)).to.equal('quiet');
+      const { responseId: id, responseModel: model, serviceTier, systemFingerprint } = reader;
+      expect({ id, model, service_tier: serviceTier, system_fingerprint: systemFingerprint }).to.deep.equal(named);
+      expect(reader.usage?.totalTokens).to.equal(4);
+    }
   });
 
   it('is finished when each choice has its reason, and ended by [DONE]', () => {
