@@ -85,8 +85,8 @@ export class Meter implements ProviderListener {
   readonly #prices: (model: string) => Price | undefined;
   readonly #phases: Phases;
   readonly #running = new Map<string, Running>();
-  /** The turn of each conversation that was made last and has not ended. */
-  readonly #openTurns = new Map<string, Set<Running>>();
+  /** The turns of each conversation that have not ended, in the order in which they were made. */
+  readonly #openTurns = new Map<string, Running[]>();
   readonly #timeline: TimelineRecorder | undefined;
   readonly #tenants = new Map<string, TenantTally>();
   /** Whose call it is that a provider has not ended yet. */
@@ -154,8 +154,8 @@ export class Meter implements ProviderListener {
     this.#timeline?.asked(nowMs);
     if (call.conversation !== undefined) {
       const open = this.#openTurns.get(call.conversation);
-      if (open === undefined) this.#openTurns.set(call.conversation, new Set([running]));
-      else open.add(running);
+      if (open === undefined) this.#openTurns.set(call.conversation, [running]);
+      else open.push(running);
     }
     return running;
   }
@@ -205,7 +205,7 @@ export class Meter implements ProviderListener {
     running.tenant?.sent(queueMs);
     this.#timeline?.sent(running.askedMs, queueMs);
     const { conversation } = running.call;
-    const oldest = conversation === undefined ? undefined : this.#openTurns.get(conversation)?.values().next().value;
+    const oldest = conversation === undefined ? undefined : this.#openTurns.get(conversation)?.[0];
     running.inOrder = oldest === undefined || oldest === running;
   }
 
@@ -265,9 +265,9 @@ export class Meter implements ProviderListener {
     const { call } = running;
     this.#running.delete(call.key);
     if (call.conversation === undefined) return;
-    const open = this.#openTurns.get(call.conversation);
-    open?.delete(running);
-    if (open?.size === 0) this.#openTurns.delete(call.conversation);
+    const open = this.#openTurns.get(call.conversation) as Running[];
+    if (open.length === 1) this.#openTurns.delete(call.conversation);
+    else open.splice(open.indexOf(running), 1);
     this.#turns++;
     if (running.inOrder) this.#turnsInOrder++;
   }

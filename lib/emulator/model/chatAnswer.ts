@@ -1,6 +1,6 @@
 import { idOf, lastTokenMs, outputTokens } from './AnswerPlan.ts';
 import type { AnswerPlan, Segment } from './AnswerPlan.ts';
-import { pieces } from './pieces.ts';
+import { pieceAt, pieces } from './pieces.ts';
 import type { Piece } from './pieces.ts';
 import type { EventPart, ProviderStep, Steps } from './steps.ts';
 
@@ -35,15 +35,20 @@ function* streamAll(plan: AnswerPlan, headers: Headers): Generator<ProviderStep,
 function* streamEnds(plan: AnswerPlan, segments: readonly Segment[], headers: Headers): Generator<ProviderStep, void> {
   yield { kind: 'head', atMs: plan.headersMs, status: 200, headers };
   const endMs = lastTokenMs(plan);
-  const last = segments.at(-1);
-  let opened = false;
   let finished = false;
-  for (const piece of pieces(plan)) {
-    const delta = opened ? deltaOf(piece) : { role: 'assistant', ...deltaOf(piece) };
-    opened = true;
-    finished = piece.closes && piece.segment === last && piece.atMs === endMs;
+  // Not by `pieces`: a simulation has this for every request, and a generator within one costs as much again.
+  for (let i = 0, before = 0, from = 0; i < segments.length;) {
+    const segment = segments[i] as Segment;
+    const piece = pieceAt(plan, segment, 0, before, from);
+    const delta = before + from === 0 ? { role: 'assistant', ...deltaOf(piece) } : deltaOf(piece);
+    finished = piece.closes && i === segments.length - 1 && piece.atMs === endMs;
     const choice = choiceOf(0, delta, finished ? plan.finishReason : null);
     yield chunk(plan, piece.atMs, 'content', [choice], piece.tokens);
+    from += piece.tokens;
+    if (from < segment.tokens) continue;
+    i++;
+    before += segment.tokens;
+    from = 0;
   }
   if (!finished) yield chunk(plan, endMs, 'finish', [choiceOf(0, {}, plan.finishReason)]);
   if (plan.includeUsage) yield chunk(plan, endMs, 'usage', []);

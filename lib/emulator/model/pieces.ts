@@ -36,26 +36,32 @@ function* inTurn(plan: AnswerPlan): Generator<Piece, void> {
 }
 
 function* piecesOf(plan: AnswerPlan, segments: readonly Segment[], choice: number): Generator<Piece, void> {
-  const { firstTokenMs, tokenMs, chunkTokens } = plan;
   let before = 0;
   for (const segment of segments) {
-    const { tokens } = segment;
     let from = 0;
     do {
-      const first = before + from === 0;
-      const to = plan.chunks === 'all' || first ? Math.min(tokens, from + chunkTokens) : tokens;
-      const token = before + (plan.chunks === 'all' || first ? from : Math.max(from, to - 1));
-      yield {
-        choice,
-        segment,
-        text: segment.slice(from, to),
-        tokens: to - from,
-        opens: from === 0,
-        closes: to === tokens,
-        atMs: firstTokenMs + token * tokenMs,
-      };
-      from = to;
-    } while (from < tokens);
-    before += tokens;
+      const piece = pieceAt(plan, segment, choice, before, from);
+      yield piece;
+      from += piece.tokens;
+    } while (from < segment.tokens);
+    before += segment.tokens;
   }
+}
+
+/** The piece that begins at a token of a segment. `before`: tokens of the segments before it. */
+export function pieceAt(plan: AnswerPlan, segment: Segment, choice: number, before: number, from: number): Piece {
+  const { chunks, firstTokenMs, tokenMs, chunkTokens } = plan;
+  const { tokens } = segment;
+  const short = chunks === 'all' || before + from === 0;
+  const to = short ? Math.min(tokens, from + chunkTokens) : tokens;
+  const token = before + (short ? from : Math.max(from, to - 1));
+  return {
+    choice,
+    segment,
+    text: segment.slice(from, to),
+    tokens: to - from,
+    opens: from === 0,
+    closes: to === tokens,
+    atMs: firstTokenMs + token * tokenMs,
+  };
 }

@@ -39,10 +39,11 @@ export function providerSource(
   listener: ProviderListener,
   runtime: Runtime,
 ): AttemptSource {
+  const world = { provider, network, listener, runtime };
   // Hand-written: one run owns the timers of an attempt, and outlives the subscription until the provider knows.
   return (attempt) =>
     new Observable<WireEvent>((subscriber) => {
-      const run = new ProviderRun(attempt, subscriber, { provider, network, listener, runtime });
+      const run = new ProviderRun(attempt, subscriber, world);
       run.start();
       return () => run.leave();
     });
