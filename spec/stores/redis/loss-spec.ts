@@ -33,7 +33,9 @@ class Load {
     for (let process = 0; process < PROCESSES; process++) {
       const client: RedisClientType = createClient({ socket: { port, host: '127.0.0.1', reconnectStrategy: 50 } });
       await client.connect();
-      const onChange = (change: StoreChange): void => void this.changes.push(change);
+      const onChange = (change: StoreChange): void => {
+        if (this.#running) this.changes.push(change);
+      };
       const store = redisStore(client, { commandTimeoutMs: 400, probeMs: 200, onChange, ...options });
       this.#clients.push(client);
       this.#stores.push(store);
@@ -49,7 +51,8 @@ class Load {
               resolve();
             },
             error: ({ code }: SluiceError) => {
-              this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+              // In the end those who wait are sent away, and connections are closed.
+              if (this.#running) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
               setTimeout(resolve, 10);
             },
           });
@@ -86,131 +89,169 @@ class Load {
   }
 }
 
-describeWithRedis('redisStore, when the store is lost', function () {
-  let server: RedisServer;
-  let load: Load;
-  let admin: RedisClientType;
+interface Ready {
+  readonly server: RedisServer;
+  readonly admin: RedisClientType;
+  readonly load: Load;
+}
 
-  beforeEach(async () => {
-    server = await startRedisServer();
-    admin = createClient({ socket: { port: server.port, host: '127.0.0.1', reconnectStrategy: 50 } });
-    admin.on('error', () => {});
-    await admin.connect();
-    load = new Load();
+/** One loss, to a server of its own. */
+interface Scene extends Ready {
+  /** When the server was broken, when it was about to be mended, and when it was. */
+  readonly brokenMs: number;
+  readonly mendingMs: number;
+  readonly mendedMs: number;
+}
+
+interface Break {
+  readonly breaking: (scene: Ready) => unknown;
+  readonly awayMs: number;
+  readonly mending: (scene: Ready) => unknown;
+  readonly afterMs: number;
+  readonly options?: RedisStoreOptions;
+}
+
+const AWAY_MS = 1500;
+const BACK_MS = 2500;
+
+const BREAKS = {
+  stopped: {
+    breaking: ({ server }) => server.stop(),
+    awayMs: AWAY_MS,
+    mending: ({ server }) => server.start(),
+    afterMs: BACK_MS,
+  },
+  hanging: {
+    breaking: ({ server }) => server.pause(),
+    awayMs: AWAY_MS,
+    mending: ({ server }) => server.resume(),
+    afterMs: BACK_MS,
+  },
+  readOnly: {
+    breaking: ({ admin }) => admin.sendCommand(['REPLICAOF', '127.0.0.1', '1']),
+    awayMs: AWAY_MS,
+    mending: ({ admin }) => admin.sendCommand(['REPLICAOF', 'NO', 'ONE']),
+    afterMs: BACK_MS,
+  },
+  emptied: {
+    breaking: ({ admin }) => admin.flushAll(),
+    awayMs: 300,
+    mending: ({ admin }) => admin.flushAll(),
+    afterMs: 600,
+  },
+  unscripted: {
+    breaking: ({ admin }) => admin.scriptFlush(),
+    awayMs: 300,
+    mending: ({ admin }) => admin.scriptFlush(),
+    afterMs: 1000,
+  },
+  refusing: {
+    breaking: ({ server }) => server.stop(),
+    awayMs: 1000,
+    mending: ({ server }) => server.start(),
+    afterMs: BACK_MS,
+    options: { onStoreLoss: 'refuse' },
+  },
+} satisfies Record<string, Break>;
+
+/** Runs the load, breaks the store for a while, mends it, and lets it go on for a while. */
+async function through({ breaking, awayMs, mending, afterMs, options }: Break): Promise<Scene> {
+  const server = await startRedisServer();
+  const admin: RedisClientType = createClient({
+    socket: { port: server.port, host: '127.0.0.1', reconnectStrategy: 50 },
   });
-
-  afterEach(async () => {
+  admin.on('error', () => {});
+  await admin.connect();
+  const load = new Load();
+  const scene = { server, admin, load };
+  try {
+    await load.start(server.port, options);
+    await pause(500);
+    await breaking(scene);
+    const brokenMs = performance.now();
+    await pause(awayMs);
+    const mendingMs = performance.now();
+    await mending(scene);
+    const mendedMs = performance.now();
+    await pause(afterMs);
+    return { ...scene, brokenMs, mendingMs, mendedMs };
+  } finally {
     admin.destroy();
     await load.stop();
     await server.close();
+  }
+}
+
+describeWithRedis('redisStore, when the store is lost', function () {
+  this.timeout(30_000);
+  const scenes = new Map<keyof typeof BREAKS, Promise<Scene>>();
+
+  // All at once, as they only wait: each has a server and processes of its own.
+  before(() => {
+    for (const name of Object.keys(BREAKS) as (keyof typeof BREAKS)[]) {
+      const scene = through(BREAKS[name]);
+      scene.catch(() => {}); // Told by the test that asks for it.
+      scenes.set(name, scene);
+    }
   });
+  after(() => Promise.allSettled(scenes.values()));
+  const sceneOf = (name: keyof typeof BREAKS): Promise<Scene> => scenes.get(name) as Promise<Scene>;
 
-  /** Runs the load, breaks the store for a while, mends it, and looks at what came through. */
-  const through = async (
-    breaking: () => unknown,
-    brokenMs: number,
-    mending: () => unknown,
-    afterMs = 2500,
-  ): Promise<number> => {
-    await load.start(server.port);
-    await pause(500);
-    await breaking();
-    await pause(brokenMs);
-    await mending();
-    const mendedMs = performance.now();
-    await pause(afterMs);
-    return mendedMs;
-  };
-
-  const expectWithinQuota = (): void => {
+  const expectWithinQuota = ({ load }: Scene): void => {
     expect(load.excess, 'granted above the quota').to.be.at.most(PER_MS * LATE_MS);
     expect([...load.refusals]).to.deep.equal([]);
   };
 
-  const expectLostAndBack = (mendedMs: number, brokenMs: number): void => {
+  const expectLostAndBack = ({ load, mendedMs }: Scene): void => {
     const types = load.changes.map(({ type }) => type);
     expect(types.slice(0, PROCESSES)).to.deep.equal(Array(PROCESSES).fill('store.lost'));
     expect(types.filter((type) => type === 'store.returned')).to.have.length(PROCESSES);
-    const shared = load.between(mendedMs - brokenMs + 500, mendedMs);
-    expect(shared, 'by shares').to.be.within(0.5 * PER_MS * (brokenMs - 500), PER_MS * brokenMs);
+    const shared = load.between(mendedMs - AWAY_MS + 500, mendedMs);
+    expect(shared, 'by shares').to.be.within(0.5 * PER_MS * (AWAY_MS - 500), PER_MS * AWAY_MS);
     // Back at the full rate within two seconds.
     expect(load.between(mendedMs + 2000, mendedMs + 2500)).to.be.above(0.6 * PER_MS * 500);
   };
 
   it('goes on with shares while the server is stopped, and returns when it is back, empty', async () => {
-    const mendedMs = await through(
-      () => server.stop(),
-      1500,
-      () => server.start(),
-    );
-
-    expectWithinQuota();
-    expectLostAndBack(mendedMs, 1500);
-  }).timeout(20_000);
+    const scene = await sceneOf('stopped');
+    expectWithinQuota(scene);
+    expectLostAndBack(scene);
+  });
 
   it('does the same where connections hang', async () => {
-    const mendedMs = await through(
-      () => server.pause(),
-      1500,
-      () => server.resume(),
-    );
-
-    expectWithinQuota();
-    expectLostAndBack(mendedMs, 1500);
-    expect(load.changes[0]?.reason).to.equal('TIMEOUT');
+    const scene = await sceneOf('hanging');
+    expectWithinQuota(scene);
+    expectLostAndBack(scene);
+    expect(scene.load.changes[0]?.reason).to.equal('TIMEOUT');
     // The bound of a command, and what is in line before it.
-    expect(Math.max(...load.longestMs)).to.be.below(3000);
-  }).timeout(20_000);
+    expect(Math.max(...scene.load.longestMs)).to.be.below(3000);
+  });
 
   it('does the same where the server takes no writes', async () => {
-    const mendedMs = await through(
-      () => admin.sendCommand(['REPLICAOF', '127.0.0.1', '1']),
-      1500,
-      () => admin.sendCommand(['REPLICAOF', 'NO', 'ONE']),
-    );
-
-    expectWithinQuota();
-    expectLostAndBack(mendedMs, 1500);
-    expect(load.changes[0]?.reason).to.equal('READONLY');
-  }).timeout(20_000);
+    const scene = await sceneOf('readOnly');
+    expectWithinQuota(scene);
+    expectLostAndBack(scene);
+    expect(scene.load.changes[0]?.reason).to.equal('READONLY');
+  });
 
   it('begins empty where all keys were lost, and does not count that as a loss', async () => {
-    await through(
-      () => admin.flushAll(),
-      300,
-      () => admin.flushAll(),
-      600,
-    );
-
-    expectWithinQuota();
-    expect(load.changes).to.deep.equal([]);
-  }).timeout(20_000);
+    const scene = await sceneOf('emptied');
+    expectWithinQuota(scene);
+    expect(scene.load.changes).to.deep.equal([]);
+  });
 
   it('does not notice that scripts were forgotten', async () => {
-    const mendedMs = await through(
-      () => admin.scriptFlush(),
-      300,
-      () => admin.scriptFlush(),
-      1000,
-    );
-
-    expectWithinQuota();
+    const scene = await sceneOf('unscripted');
+    const { load, mendedMs } = scene;
+    expectWithinQuota(scene);
     expect(load.changes).to.deep.equal([]);
     expect(load.between(mendedMs, mendedMs + 1000)).to.be.above(0.7 * PER_MS * 1000);
-  }).timeout(20_000);
+  });
 
   it('refuses instead, where it is told to, those who wait and those who come', async () => {
-    await load.start(server.port, { onStoreLoss: 'refuse' });
-    await pause(300);
-    await server.stop();
-    const lostMs = performance.now();
-    await pause(1000);
-    expect(load.between(lostMs + 500, Infinity)).to.equal(0);
+    const { load, brokenMs, mendingMs, mendedMs } = await sceneOf('refusing');
+    expect(load.between(brokenMs + 500, mendingMs)).to.equal(0);
     expect([...load.refusals.keys()]).to.deep.equal(['limiter_unavailable']);
-
-    await server.start();
-    const mendedMs = performance.now();
-    await pause(2500);
     expect(load.between(mendedMs + 2000, Infinity)).to.be.above(0.6 * PER_MS * 500);
-  }).timeout(20_000);
+  });
 });
