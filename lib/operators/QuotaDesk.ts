@@ -25,6 +25,7 @@ export class QuotaDesk {
   readonly #quota: Quota;
   readonly #entries = new Map<QuotaTicket, Entry>();
   /** In line, and not yet told that they wait. */
+  // Stryker disable next-line ArrayDeclaration: what is no ticket is told nothing
   readonly #untold: QuotaTicket[] = [];
   readonly #loop: ServeLoop;
 

@@ -82,7 +82,7 @@ export function createQuota(options: QuotaOptions, runtime: Runtime = systemRunt
 export function observeOn(route: QuotaRoute, desk: QuotaDesk, hints: RateLimitHints): void {
   const nowMs = desk.runtime.clock.now();
   route.report(nowMs, hints, () => undefined);
-  if (hints.retryAfterMs !== undefined) route.cooldown.hint(nowMs, hints.retryAfterMs);
+  route.cooldown.hint(nowMs, hints.retryAfterMs ?? 0);
   desk.serve();
 }
 

@@ -96,8 +96,10 @@ class DeadlineRun<T> implements ScopedHooks<T> {
       this.#subscriber.error(deadlinePassed(this.#scope, 'entry'));
       return;
     }
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: without a limit the rest would only cost
     const total = this.#totalMs < Infinity;
     if (total) this.#subscriber.add(this.#failAfter(this.#totalMs));
+    // Stryker disable next-line ConditionalExpression: as above
     const source$ = total ? source.pipe(tap(() => this.#progress.value())) : source;
     subscribeScoped(source$, this.#subscriber, this.#scope, this.#downward, this);
   }
@@ -118,15 +120,8 @@ class DeadlineRun<T> implements ScopedHooks<T> {
     this.#stop?.();
   }
 
-  completed(): void {
-    this.first();
-  }
-
-  failed(): void {
-    this.first();
-  }
-
   #failAfter(limitMs: number): Cancel {
+    // Stryker disable next-line OptionalChaining: `before` comes first
     return startTimer(this.#runtime, limitMs, () => this.#fail?.(deadlinePassed(this.#scope, this.#progress.stage)));
   }
 }

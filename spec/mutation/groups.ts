@@ -137,7 +137,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   deadlines: operators(
     ['withDeadline', 'withSignal', 'Progress', 'degradeTo', 'abortError', 'after'],
-    ['withDeadline', 'withSignal', 'degradeTo'],
+    ['withDeadline', 'withSignal', 'deadlineEdges', 'Progress', 'degradeTo'],
   ),
   texts: operators(
     ['answer', 'answerPart', 'lastAnswer', 'text', 'FirstText', 'adaptParams', 'toAsyncIterable'],

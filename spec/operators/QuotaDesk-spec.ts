@@ -125,6 +125,9 @@ describe('QuotaDesk', () => {
     quota.observe(noHints);
     expect(quota.snapshot().cooldownMs).to.equal(0);
     expect(ask(quota).atMs).to.equal(0);
+    quota.observe({ ...noHints, retryAfterMs: 700 });
+    quota.observe(noHints);
+    expect(quota.snapshot().cooldownMs).to.be.at.least(700);
   });
 
   it('changes the rate of the layer that was named', () => {
