@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { EMPTY, NEVER, Observable, of, Subject } from 'rxjs';
+import { EMPTY, finalize, NEVER, Observable, of, Subject } from 'rxjs';
 import type { AttemptSink } from '../../lib/core/AttemptSink.ts';
 import { CallScope } from '../../lib/core/CallScope.ts';
 import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
@@ -9,7 +9,7 @@ import { holding } from '../../lib/operators/holding.ts';
 import type { Hold } from '../../lib/operators/Hold.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
-import { recording } from '../helpers/scripted.ts';
+import { failed, recording } from '../helpers/scripted.ts';
 import { speakingSource } from '../helpers/speakingSource.ts';
 
 /** What `holding` does for holds that say little, and for sources that speak late. */
@@ -106,6 +106,35 @@ describe('holding at its edges', () => {
     expect(log).to.deep.equal([]);
   });
 
+  it('keeps what it holds while a source that has closed one attempt goes on', () => {
+    const source = new Observable<string>(() => {
+      const scope = currentScope()!;
+      scope.dispatched(0);
+      scope.closed();
+    });
+    const seen = recording(source.pipe(holding(hold({ untilClosed: true }))));
+    expect(log).to.deep.equal([['dispatched', false]]);
+    seen.subscription.unsubscribe();
+    expect(log).to.deep.equal([
+      ['dispatched', false],
+      ['released', 'dropped', undefined],
+    ]);
+  });
+
+  for (const [name, end] of [
+    ['it has granted', (line: Subject<string>) => (line.next('thing'), line.complete())],
+    ['it has refused', (line: Subject<string>) => line.error(failed('queue_full'))],
+  ] as const) {
+    it(`leaves the line as soon as ${name}`, () => {
+      const line = new Subject<string>();
+      const acquire = () => line.pipe(finalize(() => log.push('left the line')));
+      const seen = recording(NEVER.pipe(holding(hold({ acquire, dispatched: () => {} }))));
+      end(line);
+      expect(log).to.deep.equal(['left the line']);
+      seen.subscription.unsubscribe();
+    });
+  }
+
   it('completes with a port that grants nothing', () => {
     expect(recording(of('a').pipe(holding(hold({ acquire: () => EMPTY }))))).to.deep.include({
       values: [],
@@ -133,7 +162,9 @@ describe('holding at its edges', () => {
     };
 
     it('that nobody has waited, where the hold says nothing of it', () => {
-      expect(told({})[0]).to.include({ type: 'granted', waitedMs: 0 });
+      const events = told({});
+      expect(events[0]).to.include({ type: 'granted', waitedMs: 0 });
+      expect(events).to.have.length(1);
     });
 
     it('that one has left who was told to wait, and no other', () => {
