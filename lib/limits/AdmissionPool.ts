@@ -191,10 +191,10 @@ export class AdmissionPool {
   levels(nowMs: number): number[] {
     const order: number[] = [];
     for (let level = 0; level < this.#queues.length; level++)
-      if ((this.#queues[level]?.size ?? 0) > 0) order.push(level);
+      if ((this.#queues[level] as FairQueue<AdmissionTicket>).size > 0) order.push(level);
     // Stryker disable next-line ConditionalExpression,EqualityOperator: nothing is made for one alone
     if (order.length < 2) return order;
-    return order.sort((a, b) => this.#turn(b, nowMs) - this.#turn(a, nowMs) || a - b);
+    return order.sort((a, b) => this.#turn(b, nowMs) - this.#turn(a, nowMs));
   }
 
   /** Whether an aged priority goes before more urgent ones now. */
@@ -264,8 +264,8 @@ export class AdmissionPool {
   }
 
   #aged(level: number, nowMs: number): boolean {
-    const oldest = this.#queues[level]?.oldest();
-    return level > 0 && oldest !== undefined && nowMs - oldest.enqueuedAtMs >= level * this.#ageingMs;
+    const oldest = (this.#queues[level] as FairQueue<AdmissionTicket>).oldest();
+    return oldest !== undefined && nowMs - oldest.enqueuedAtMs >= level * this.#ageingMs;
   }
 }
 

@@ -48,6 +48,7 @@ const FIRST_SWEEP = 1024;
 export class AdmissionTenants {
   #options: TenantsOptions | undefined;
   readonly #tenants = new Map<string, AdmissionTenant>();
+  // Stryker disable next-line EqualityOperator: those of one time are woken together
   readonly #wakes = new Heap<Wake>((a, b) => a.atMs < b.atMs);
   /** Those that wait while they have less than their reserve. */
   readonly #owed = new Set<AdmissionTenant>();
@@ -137,7 +138,9 @@ export class AdmissionTenants {
 
   park(tenant: AdmissionTenant, where: Parking, untilMs: number): void {
     tenant.parkedIn.add(where);
+    // Stryker disable next-line ConditionalExpression: it would only be remembered
     if (untilMs === Infinity) return;
+    // Stryker disable next-line EqualityOperator: the same time
     if (tenant.wake && tenant.wake.item.atMs <= untilMs) return;
     if (tenant.wake) this.#wakes.remove(tenant.wake);
     tenant.wake = this.#wakes.push({ tenant, atMs: untilMs });

@@ -82,6 +82,20 @@ describe('Admission', () => {
       expect(bench.join({ tenant: 'a', tokens: 1e9, guessed: true }).foreseenMs).to.equal(1000);
     });
 
+    it('counts on tokens of the tenant that may come back', () => {
+      const bench = new AdmissionBench({ tenants: { a: { tokensPerMinute: 600 } } });
+      bench.take({ tenant: 'a', tokens: 600 });
+      expect(bench.join({ tenant: 'a', tokens: 300 }).foreseenMs).to.equal(0);
+    });
+
+    it('lets one that may not wait go ahead of nobody', () => {
+      const bench = account({ tokensPerMinute: 6000, burstTokens: 1000 });
+      bench.take({ tokens: 500 });
+      bench.join({ tokens: 800 });
+      expect(bench.refusal({ tokens: 10, maxWaitMs: 0 }).code).to.equal('queue_timeout');
+      expect(bench.ask({ tokens: 10, maxWaitMs: 0, model: 'n' })).to.include({ kind: 'ticket' });
+    });
+
     for (const [name, options, prepare] of [
       ['a call waits already', { maxInFlight: 1 }, (bench: AdmissionBench) => [bench.take(), bench.join()]],
       ['all slots are taken', { maxInFlight: 1 }, (bench: AdmissionBench) => bench.take({ model: 'n' })],

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { RateLimitHints } from '../../lib/core/hints.ts';
+import { revoked } from '../../lib/limits/AdmissionGrant.ts';
 import type { AdmissionOptions } from '../../lib/limits/AdmissionOptions.ts';
 import { AdmissionBench, failure, hints, left, usage } from '../helpers/admissionBench.ts';
 
@@ -20,6 +21,7 @@ describe('AdmissionGrant', () => {
       grant.dispatched(0);
       expect([...bench.target().unsent]).to.deep.equal([]);
       grant.dispatched(30);
+      expect(bench.target().learned.sent(30).order, 'it was told once').to.equal(2);
       bench.nowMs = 30;
       grant.observe(30, hints({ requests: left(5) }));
       expect(level(bench, 'requests')).to.be.closeTo(5, 0.1);
@@ -58,7 +60,9 @@ describe('AdmissionGrant', () => {
       const [one, other] = [bench.take(), bench.take()];
       expect(one.observe(0, hints({ retryAfterMs: 400 }))).to.equal(400);
       bench.end(other, SUCCESS);
-      expect(other.observe(0, hints({ retryAfterMs: 900 }))).to.equal(0);
+      const told = hints({ retryAfterMs: 900, requests: { ...left(undefined), limit: 90 } });
+      expect(other.observe(0, told)).to.equal(0);
+      expect(bench.target().snapshotLayers(0)[0]?.requests).to.equal(undefined);
       other.responded(0, 503);
       expect(other.reason).to.equal('rate_limited');
       other.dispatched(0);
@@ -84,7 +88,30 @@ describe('AdmissionGrant', () => {
       grant.end(0, DROPPED_UNSENT);
       grant.dispatched(0);
       expect(bench.target().unsent.size).to.equal(0);
+      expect(bench.target().learned.sent(0).order, 'it was not sent').to.equal(1);
     });
+  });
+
+  it('lets the others follow the first one back with its answer', () => {
+    const bench = new AdmissionBench();
+    bench.target().cooldown.hint(0, 100);
+    bench.nowMs = 100;
+    const grant = bench.take();
+    const waiting = bench.join();
+    grant.responded(150, 200);
+    bench.nowMs = 170;
+    expect(bench.serve().granted).to.deep.equal([waiting]);
+  });
+
+  it('is no probe that could be stuck once it has content', () => {
+    const breaker = { consecutiveFailures: 1, openMs: 10, halfOpenMaxMs: 30 };
+    const bench = new AdmissionBench({ models: { m: { breaker } } });
+    bench.end(bench.take(), failure('server_error', { status: 500 }));
+    bench.nowMs = 10;
+    const grant = bench.take();
+    expect(bench.target().breaker.stuckAtMs).to.equal(40);
+    grant.firstContent();
+    expect(bench.target().breaker.stuckAtMs).to.equal(undefined);
   });
 
   describe('as its tokens', () => {
@@ -191,7 +218,7 @@ describe('AdmissionGrant', () => {
       const bench = new AdmissionBench();
       const grant = bench.take();
       bench.machine.reload({ models: { m: { deployments: [{ quota: { requestsPerMinute: 600 } }] } } });
-      bench.end(grant, failure('rate_limited'));
+      expect(bench.end(grant, failure('rate_limited'))?.settlement.cooldownMs).to.equal(1000);
       expect(learned(bench)).to.equal(600);
     });
 
@@ -217,5 +244,8 @@ describe('AdmissionGrant', () => {
     expect(bench.machine.end(bench.take(), SUCCESS)?.revoked).to.deep.equal([]);
     expect(bench.machine.end(failing, failure('server_error', { status: 500 }))?.revoked).to.deep.equal(unsent);
     expect(bench.target().unsent.size).to.equal(0);
+    bench.target().unsent.add(failing);
+    expect(revoked(bench.target(), [{ from: 'open', to: 'half_open', reason: 'timeout' as never }])).to.deep.equal([]);
+    expect(bench.target().unsent.size).to.equal(1);
   });
 });

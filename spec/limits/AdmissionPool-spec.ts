@@ -64,6 +64,17 @@ describe('AdmissionPool', () => {
       expect([pool.firstToExpire(), pool.waiting]).to.deep.equal([undefined, 1]);
     });
 
+    it('knows whose wait ends first, whatever the order in which they came and go', () => {
+      const bench = new AdmissionBench();
+      const tickets = [500, 300, 700, 200, 600, 400].map((limitMs) => joined(bench, 0, limitMs));
+      const order: number[] = [];
+      for (let first = tickets[0]?.pool.firstToExpire(); first; first = first.pool.firstToExpire()) {
+        order.push(first.expiresAtMs);
+        first.pool.leave(first);
+      }
+      expect(order).to.deep.equal([200, 300, 400, 500, 600, 700]);
+    });
+
     it('serves priorities in their order, and only those for which someone waits', () => {
       const bench = new AdmissionBench({ priorities: { order: ['a', 'b', 'c'] } });
       const pool = bench.machine.poolOf('m');
@@ -115,6 +126,26 @@ describe('AdmissionPool', () => {
       expect(pool.levels(100)).to.deep.equal([1, 0]);
     });
 
+    it('ages from when it came, and keeps its turns over a reload', () => {
+      const { bench, pool } = aged();
+      bench.nowMs = 1000;
+      joined(bench, 1);
+      bench.nowMs = 1050;
+      overtake(bench, 9);
+      expect(pool.hasTurn(1, 1050)).to.equal(false);
+      bench.nowMs = 1100;
+      overtake(bench, 6);
+      const { rules } = bench.machine;
+      const [queue] = pool.queues;
+      pool.reload({ ...rules, ageingMs: 100 }, [0, 1, 2]);
+      expect(pool.queues[0], 'with all that it knows').to.equal(queue);
+      overtake(bench, 1);
+      expect([pool.hasTurn(1, 1100), pool.hasTurn(2, 1100)]).to.deep.equal([true, false]);
+      pool.reload({ ageingMs: 100, levels: rules.levels.slice(0, 2) }, [0, 0, 1]);
+      expect(pool.queues.map(({ size }) => size)).to.deep.equal([1, 0]);
+      expect(pool.hasTurn(1, 1100), 'it begins anew').to.equal(false);
+    });
+
     it('ages twice as slowly one that is twice as far from the first', () => {
       const { bench, pool } = aged();
       joined(bench, 2);
@@ -152,6 +183,7 @@ describe('AdmissionPool', () => {
       }
       joined(bench, 2);
       expect(pool.levels(900)).to.deep.equal([0, 2]);
+      expect([0, 1, 2].map((level) => pool.hasTurn(level, 900))).to.deep.equal([false, false, false]);
     });
   });
 
@@ -215,6 +247,21 @@ describe('AdmissionPool', () => {
       expect(pool.fit(0, ticket)).to.deep.equal({ targets: [], waitMs: Infinity, soonest: undefined });
     });
 
+    it('waits alone only where that is so at each deployment', () => {
+      const bench = new AdmissionBench(twice);
+      const gate: TargetGate = {
+        closedMs: 0,
+        places: Infinity,
+        decides: () => true,
+        lets: () => false,
+        waitsAlone: () => true,
+      };
+      bench.target('m', 0).gate = gate;
+      expect(bench.machine.poolOf('m').waitsAlone('t')).to.equal(false);
+      bench.target('m', 1).gate = gate;
+      expect(bench.machine.poolOf('m').waitsAlone('t')).to.equal(true);
+    });
+
     it('fits nowhere that another is entitled to the tokens of a layer', () => {
       const bench = new AdmissionBench({ quota: { account: { tokensPerMinute: 600 } } });
       const pool = bench.machine.poolOf('m');
@@ -265,6 +312,17 @@ describe('AdmissionPool', () => {
       expect(pool.forgettable(1000)).to.equal(true);
       bench.target().exhausted(2000);
       expect(pool.forgettable(1000)).to.equal(false);
+    });
+
+    it('can be forgotten only where each of its deployments can be, and at once where nobody ever called it', () => {
+      const bench = new AdmissionBench(twice);
+      bench.target('m', 1).exhausted(100);
+      expect(bench.machine.poolOf('m').forgettable(0)).to.equal(false);
+      const other = new AdmissionBench({ models: { m: { concurrency: { initial: 8, min: 1, max: 9 } } } });
+      const target = other.target();
+      target.judge(target.takeSlot(0), failure('rate_limited'), undefined);
+      target.freeSlot();
+      expect(other.machine.poolOf('m').forgettable(0)).to.equal(true);
     });
 
     it('forgets what was learned ten minutes after the last of its calls', () => {

@@ -124,6 +124,7 @@ describe('Admission', () => {
       bench.join();
       const step = bench.machine.next();
       expect(step).to.deep.include({ kind: 'refused', changes: [] });
+      if (step.kind === 'refused') expect(step.refusal).to.include({ code: 'circuit_open', retryAfterMs: 1 });
       expect(bench.machine.waiting).to.equal(0);
     });
   });

@@ -208,13 +208,20 @@ describe('AdmissionTenants', () => {
       tenants.move(b, 1, 0);
       tenants.move(a, -1, 1);
       tenants.charge(b, 8);
-      tenants.charge(b, 8);
-      expect(at('x').tag).to.equal(8);
+      tenants.charge(a, 6);
+      // 8 over the weights 3 and 1.
+      expect(at('x').tag).to.equal(2);
       tenants.move(a, -1, 1);
       tenants.move(a, 0, -2);
-      tenants.charge(b, 8);
-      tenants.charge(b, 8);
-      expect(at('y').tag).to.equal(24);
+      const c = at('c');
+      tenants.move(c, 1, 0);
+      expect(c.tag).to.equal(2);
+      tenants.charge(c, 4);
+      // 6 over 3 and 1, and then 4 over 1 and 1.
+      expect(at('y').tag).to.equal(3.5);
+      tenants.move(at('d'), 1, 0);
+      tenants.charge(at('d'), 1);
+      expect(at('z').tag).to.equal(5.5);
     });
   });
 
@@ -243,8 +250,8 @@ describe('AdmissionTenants', () => {
       expect([...tenants.owed]).to.deep.equal([a, b]);
       // Two wait, of weights 3 and 1.
       tenants.charge(a, 12);
-      tenants.charge(a, 12);
-      expect(at('x').tag).to.equal(4);
+      tenants.charge(b, 1);
+      expect(at('x').tag).to.equal(3);
       tenants.reload(undefined, 0, 0);
       expect([tenants.owedSlots, [...tenants.owed], b.layer]).to.deep.equal([0, [], undefined]);
       expect(at('later').rules.weight).to.equal(1);

@@ -65,6 +65,7 @@ describe('chooseNext', () => {
       });
       bench.take({ model: 'full' });
       const { mine, high } = waiting(bench, {
+        other: { tenant: 'c' },
         closed: { tenant: 'a', model: 'full' },
         low: { tenant: 'a', priority: 'batch' },
         mine: { tenant: 'b', priority: 'batch' },
@@ -79,6 +80,20 @@ describe('chooseNext', () => {
         models: { full: { concurrency: { limit: 1 } } },
       });
       expect(bench.serve().granted).to.deep.equal([mine]);
+    });
+
+    it('tries the smaller ones of those who are owed a slot too', () => {
+      const bench = new AdmissionBench({
+        maxInFlight: 1,
+        quota: { account: { tokensPerMinute: 6000, burstTokens: 1000, passShare: 0 } },
+        tenants: { owed: { reservedInFlight: 1 } },
+      });
+      bench.end(bench.take({ tokens: 900 }), SUCCESS);
+      const { small } = waiting(bench, {
+        large: { tenant: 'owed', tokens: 800 },
+        small: { tenant: 'owed', tokens: 50 },
+      });
+      expect(bench.serve().granted).to.deep.equal([small]);
     });
 
     it('keeps nothing for one that is owed a slot and lacks tokens', () => {
@@ -114,6 +129,27 @@ describe('chooseNext', () => {
       expect(order).to.deep.equal(['first', 'second', 'later', 'low']);
     });
 
+    it('goes by the most urgent of each', () => {
+      const bench = new AdmissionBench({ maxInFlight: 1 });
+      const grant = bench.take();
+      const { urgent } = waiting(bench, {
+        urgent: { model: 'a' },
+        low: { model: 'a', priority: 'batch' },
+        later: { model: 'b' },
+      });
+      bench.end(grant, SUCCESS);
+      expect(bench.granted().ticket).to.equal(urgent);
+    });
+
+    it('goes by who came first, whichever model was asked for first', () => {
+      const bench = new AdmissionBench({ maxInFlight: 1 });
+      const grant = bench.take();
+      const { left, first } = waiting(bench, { left: { model: 'a' }, first: { model: 'b' }, second: { model: 'a' } });
+      bench.machine.cancel(left as AdmissionTicket);
+      bench.end(grant, SUCCESS);
+      expect(bench.granted().ticket).to.equal(first);
+    });
+
     it('takes one whose turn it is with the first, whatever its priority', () => {
       const bench = new AdmissionBench({ maxInFlight: 1, priorities: { ageingMs: 100 } });
       const grant = bench.take({ tenant: 'x' });
@@ -137,6 +173,21 @@ describe('chooseNext', () => {
         [1000, 'held'],
         [2000, 'again'],
       ]);
+    });
+
+    it('lets others go before one that waits alone for what is decided elsewhere', () => {
+      const bench = new AdmissionBench({ models: { m: {} } });
+      bench.target().gate = {
+        closedMs: 0,
+        places: Infinity,
+        decides: (tenant) => tenant === 'a',
+        lets: () => false,
+        waitsAlone: (tenant) => tenant === 'a',
+      };
+      const { other } = waiting(bench, { alone: { tenant: 'a', tokens: 5 }, other: { tenant: 'b', tokens: 5 } });
+      expect(bench.serve().granted).to.deep.equal([other]);
+      const tenant = bench.machine.tenants.find('a');
+      expect(tenant?.parkedIn.size).to.equal(1);
     });
 
     it('passes over a priority at its ceiling', () => {
@@ -270,6 +321,14 @@ describe('chooseNext', () => {
       ]);
     });
 
+    it('counts what passes against the first of those that wait for a layer', () => {
+      const bench = short();
+      const tickets = waiting(bench, { large, second: { ...large, model: 'n' }, a: { ...small, model: 'o' } });
+      bench.nowMs = 1000;
+      bench.serve();
+      expect([tickets['large']?.passed, tickets['second']?.passed]).to.deep.equal([100, 0]);
+    });
+
     it('counts what passes against all that it passes, once each', () => {
       const bench = new AdmissionBench({
         quota: { account: { tokensPerMinute: 6000, burstTokens: 1000 } },
@@ -310,7 +369,7 @@ describe('chooseNext', () => {
       const azure = [bench.take(), bench.take()][1];
       if (azure === undefined) return expect.fail('nothing granted');
       bench.end(azure, failure('server_error', { status: 500 }));
-      bench.target('m', 1).takeSlot(0);
+      for (let i = 0; i < 3; i++) bench.target('m', 1).takeSlot(0);
       expect([go(bench), go(bench)]).to.deep.equal(['third', 'main']);
       bench.nowMs = 100;
       expect(go(bench)).to.equal('azure');

@@ -57,7 +57,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ],
     [
       ...['AdmissionAsk', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionReload', 'AdmissionSteps'],
-      ...['placesOf'],
+      ...['AdmissionTargets', 'chooseNext', 'placesOf'],
     ],
   ),
   fairness: limits(
@@ -67,13 +67,8 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   targets: limits(
     ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
     [
-      'AdmissionAsk',
-      'AdmissionGrant',
-      'AdmissionPool',
-      'AdmissionReload',
-      'AdmissionSteps',
-      'AdmissionTarget',
-      'AdmissionTargets',
+      ...['AdmissionAsk', 'AdmissionGrant', 'AdmissionPool', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTarget'],
+      ...['AdmissionTargets'],
     ],
   ),
   hints: wire(
