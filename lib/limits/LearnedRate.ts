@@ -146,9 +146,9 @@ export class LearnedRate {
     this.#cluster = 1;
     this.#expected = this.#search !== undefined && fresh > 0;
     // A rate that is named is the right one, unless rejections go on: then others have a part of it.
-    if (this.#named < Infinity && ++this.#inSpite <= 2) this.#between.mark(mark);
-    else if (this.#search === undefined) this.#begin(nowMs, mark);
-    else this.#measure(nowMs, this.#search, mark, fresh);
+    const inSpite = this.#named < Infinity && ++this.#inSpite <= 2;
+    if (this.#search) this.#measure(nowMs, this.#search, mark, fresh);
+    else if (!inSpite) this.#begin(nowMs, mark);
     if (!this.#guessing) this.#empty(nowMs, mark);
     this.#probedMs = this.#idleMs = this.#excessMs = this.#calmMs = 0;
     this.#lookedAtMs = nowMs;
@@ -158,7 +158,7 @@ export class LearnedRate {
   reported(nowMs: number, hints: RateLimitHints): void {
     const tokens = perMinute(hints.tokens);
     const mostTokens = Math.min(tokens ?? NaN, this.#options.tokensPerMinute as number);
-    if (tokens !== undefined && mostTokens !== this.layer.tokens?.perMinute) {
+    if (tokens !== undefined && mostTokens !== (this.layer.tokens as MinuteBucket).perMinute) {
       this.layer.setRate(nowMs, { tokensPerMinute: mostTokens, burstTokens: this.#options.burstTokens });
     }
     const requests = perMinute(hints.requests);
@@ -248,7 +248,6 @@ export class LearnedRate {
   /** The bucket over there was empty as this one arrived. */
   #empty(nowMs: number, mark: SentMark): void {
     const perMs = Math.min(this.#search?.estimate ?? this.#set, this.#set, this.#sharedPerMinute) / MINUTE_MS;
-    if (!(perMs < UNLIMITED / MINUTE_MS)) return;
     const level = perMs * (nowMs - mark.atMs) - (this.#between.sent - mark.order) - this.#owed;
     const longestMs = this.#search?.slow
       ? LONGEST_SLOW_DEBT_MS
@@ -265,9 +264,8 @@ export class LearnedRate {
       this.#between.forget();
       this.#probedMs = this.#excessMs = 0;
       this.#follow(nowMs, search);
-    } else if (this.#set >= configured && grown >= configured && (this.#calmMs += passedMs) > CALM_MS) {
+    } else if (this.#set >= configured && (this.#calmMs += passedMs) > CALM_MS) {
       this.#search = undefined;
-      this.#between.forget();
       this.#apply(nowMs, UNLIMITED);
     } else {
       const next = Math.min(grown, known, configured);

@@ -75,6 +75,16 @@ describe('LearnedRate', () => {
       expect(load.rate.advance(29_001, 0, 1)).to.equal(Infinity);
     });
 
+    it('goes on measuring at its own limit, however long it has held', () => {
+      const { load } = begun();
+      load.rate.advance(2900, 0, 1);
+      load.rate.advance(6900, 0, 1);
+      for (const nowMs of [7900, 17_900, 20_900]) expect(load.rate.advance(nowMs, 0, 1)).to.equal(Infinity);
+      load.nextMs = 21_000;
+      const mark = load.send(30).at(-1) as SentMark;
+      expect(load.rate.rejected(mark.atMs, mark)).to.equal(true);
+    });
+
     it('changes nothing for a thousandth', () => {
       const { load } = begun();
       load.rate.advance(2900, 0, 1);
@@ -131,6 +141,29 @@ describe('LearnedRate', () => {
       search.returned(600);
       search.again();
       same(load.at(mark.atMs).perMinute, start(search));
+      const next = load.rejectLast(12);
+      search.measured(next.atMs, { passed: 11, refused: 0, overMs: next.atMs - mark.atMs }, start(search));
+      search.stretch(next.atMs, 1);
+      same(load.at(next.atMs).perMinute, start(search));
+    });
+
+    it('goes back to none of which less than half was used', () => {
+      for (const [sent, held] of [
+        [26, false],
+        [31, true],
+      ] as const) {
+        const load = new Load({}, 600);
+        const first = load.rejectLast(sent, 6000 / (sent - 1));
+        load.nextMs = first.atMs + 1000;
+        const mark = load.rejectLast(3, 500);
+        load.rate.advance(mark.atMs, 0, 1);
+        // Soon it is at what it remembers, and after a burst more it stays there.
+        load.rate.advance(mark.atMs + 9000, 0, 1);
+        expect(load.at(mark.atMs + 9000).perMinute).to.equal(600);
+        load.rate.advance(mark.atMs + 14_000, 0, 1);
+        const { perMinute } = load.at(mark.atMs + 14_000);
+        expect(perMinute === 0.98 * 600).to.equal(held);
+      }
     });
 
     it('goes back to none that had not held', () => {

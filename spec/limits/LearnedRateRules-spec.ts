@@ -85,6 +85,7 @@ describe('LearnedRate', () => {
       search.measured(5900, { passed: 28, refused: 1, overMs: 3000 }, 576);
       search.stretch(5900, 1);
       same(load.at(5900).perMinute, start(search));
+      same(load.at(5900).level, reserve(Math.min(search.estimate, start(search))));
     });
 
     it('takes off what was sent since, and adds what came in', () => {
@@ -173,8 +174,9 @@ describe('LearnedRate', () => {
       // Something passes again: no more than that, or than somewhat less than was tried, comes in.
       load.nextMs = 8000;
       const before = load.at(7000).perMinute as number;
-      const last = load.rejectLast(4);
-      search.afterDebt(Math.min(0.85 * before, (3 * 60_000) / 300));
+      const last = load.rejectLast(4, 150);
+      expect(400).to.be.within(0.6 * search.estimate, 0.85 * before);
+      search.afterDebt((3 * 60_000) / 450);
       search.stretch(last.atMs, 1);
       same(load.at(last.atMs).perMinute, start(search));
     });
@@ -214,6 +216,51 @@ describe('LearnedRate', () => {
         expect(load.at(3100).perMinute).to.equal(576);
         load.rate.rejected(3200, load.send(1)[0] as SentMark);
         expect(load.at(3200).perMinute, 'the third time').to.be.below(576);
+      }
+    });
+
+    it('falls by less at the first of those between which nothing passed', () => {
+      const { load, search } = begun();
+      for (const [nowMs, refused] of [
+        [8000, 0],
+        [13_000, 1],
+      ] as const) {
+        load.nextMs = nowMs;
+        const mark = load.rejectLast(1);
+        search.tooFew(nowMs, { passed: 0, refused, overMs: nowMs - 2900 }, refused === 0);
+        search.stretch(nowMs, 1);
+        expect(mark.atMs).to.equal(nowMs);
+        same(load.at(nowMs).perMinute, start(search));
+      }
+    });
+
+    it('takes no debt of a first burst for what is left once something has passed', () => {
+      for (const fresh of [4, 30]) {
+        const load = new Load();
+        const marks = load.send(20, 0);
+        load.rate.rejected(FROM_MS, marks[19] as SentMark);
+        for (let i = 0; i < 4; i++) load.rate.rejected(FROM_MS, marks[i] as SentMark);
+        load.nextMs = 5000;
+        const mark = load.rejectLast(fresh);
+        const { perMinute = 0 } = load.at(mark.atMs);
+        expect(perMinute, `${fresh} passed`).to.be.below(576);
+        load.nextMs = mark.atMs + 3000;
+        const next = load.rejectLast(1);
+        expect(load.at(next.atMs).perMinute, `${fresh} passed, then none`).to.be.below(perMinute);
+      }
+    });
+
+    it('counts from the rejection on that nobody waits, and no pause for that', () => {
+      for (const [pausedMs, learns] of [
+        [0, false],
+        [5, true],
+      ] as const) {
+        const { load } = begun();
+        if (pausedMs > 0) load.rate.advance(2900, pausedMs, 1);
+        load.rate.advance(3900, 0, 1);
+        const { perMinute } = load.at(3900);
+        load.rejectLast(10, 300);
+        expect((load.at(load.nextMs).perMinute as number) < (perMinute as number)).to.equal(learns);
       }
     });
 
