@@ -397,7 +397,7 @@ describe('Quota', () => {
 
     it('counts on nothing that is reserved where the provider counts the reservation', () => {
       const desk = new Desk([layer('account', { tokensPerMinute: 6000 })]);
-      desk.take({ tokens: 3000 });
+      desk.take({ tokens: 3000 }).dispatched(0);
       expect(desk.refusal({ tokens: 4000 }, { maxWaitMs: 9000 })).to.include({ retryAfterMs: 10_000 });
       desk.enqueue({ tokens: 4000 }, { maxWaitMs: 15_000 });
       expect(desk.drain().expired).to.deep.equal([]);
