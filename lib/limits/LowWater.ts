@@ -11,12 +11,14 @@ interface Low {
  * its cost and the lowest debt since: where the debt was lower, the rest had been refilled for nobody's use.
  */
 export class LowWater {
+  // Stryker disable next-line ArrayDeclaration: what is no low is passed over
   readonly #stack: Low[] = [];
 
   /** `debt` is what it was just before charge `mark`. Lows closer than `grain` share an entry, at the lower one. */
   record(mark: number, debt: number, grain: number): void {
     const stack = this.#stack;
     let top = stack.at(-1);
+    // Stryker disable next-line EqualityOperator: of two that are alike either may stay
     while (top !== undefined && top.low >= debt) {
       stack.pop();
       top = stack.at(-1);
@@ -39,8 +41,10 @@ export class LowWater {
       entry.low = Math.max(0, entry.low - amount);
     }
     const lowest = stack[from]?.low;
+    // Stryker disable next-line ConditionalExpression: then there is nothing to take out either
     if (lowest === undefined) return;
     let keep = from;
+    // Stryker disable next-line EqualityOperator: of two that are alike either may stay
     while (keep > 0 && (stack[keep - 1] as Low).low >= lowest) keep--;
     stack.splice(keep, from - keep);
   }

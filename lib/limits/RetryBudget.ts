@@ -42,6 +42,7 @@ export class RetryBudget implements RetryBudgetPort {
   #floorRetries = 0;
   #sliceMs = Infinity;
   readonly #clock: Pick<Clock, 'now'>;
+  // Stryker disable next-line ArrayDeclaration: what is no slice is let go of as too old
   #slices: Slice[] = [];
 
   /** @throws SluiceError `invalid_option` if an option is out of range. */
@@ -65,6 +66,7 @@ export class RetryBudget implements RetryBudgetPort {
     this.#current();
     const sums = this.#sums();
     this.#sliceMs = sliceMs;
+    // Stryker disable next-line ArrayDeclaration: as above
     this.#slices = [];
     Object.assign(this.#current(), sums);
   }
@@ -104,7 +106,9 @@ export class RetryBudget implements RetryBudgetPort {
 
   #current(): Slice {
     const number = Math.floor(this.#clock.now() / this.#sliceMs);
+    // Stryker disable next-line UnaryOperator: in more slices it counts the same
     const last = this.#slices.at(-1);
+    // Stryker disable next-line ConditionalExpression: as above
     if (last?.number === number) return last;
     const slice = { number, earned: 0, spent: 0, floor: 0 };
     this.#slices = this.#slices.filter((part) => part.number > number - SLICES);
