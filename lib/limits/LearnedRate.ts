@@ -36,7 +36,7 @@ const RECENT_MS = 10_000;
  *
  * Nothing is changed before a first rejection. From then on the distance between two of them measures the rate (see
  * {@link BetweenRejections}), and {@link RateSearch} says how to probe it. A limit that the provider names is taken at once,
- * as the most.
+ * as the most. On which side a bound itself falls that a measurement is compared with matters nowhere.
  */
 export class LearnedRate {
   readonly layer: QuotaLayer;

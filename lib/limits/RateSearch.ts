@@ -28,7 +28,11 @@ interface Held {
   readonly untilMs: number;
 }
 
-/** An estimate of a provider's rate, and how to probe it. Per minute. Pure: times are passed in. */
+/**
+ * An estimate of a provider's rate, and how to probe it. Per minute. Pure: times are passed in.
+ *
+ * What is measured is compared with bounds that are not sharp: on which side a bound itself falls matters nowhere here.
+ */
 export class RateSearch {
   /** A rate that held until then. */
   #before: Held | undefined;
