@@ -172,6 +172,18 @@ describe('createAdmission tells', () => {
     expect(admission.snapshot().models['m']?.deployments[0]?.breaker.state).to.equal('ramping');
   });
 
+  it('the breaker that a probe is on its way: nobody has to take it back', () => {
+    const admission = createAdmission(once, runtime);
+    ask(admission).admitted?.release(failure(failed('server_error')));
+    runtime.advance(1000);
+    const { admitted } = ask(admission);
+    expect(runtime.pending).to.equal(1);
+    admitted?.dispatched();
+    runtime.advance(500);
+    expect(runtime.pending).to.equal(0);
+    expect(admission.snapshot().models['m']?.deployments[0]?.breaker.state).to.equal('half_open');
+  });
+
   it('for what reason it pauses', () => {
     const told: unknown[] = [];
     const admission = createAdmission({}, runtime);
