@@ -100,7 +100,7 @@ export class ChoiceBuilder {
       for (const piece of toolCalls as unknown[]) held = this.addToolPiece(piece) || held;
     }
     if (typeof legacyCall === 'object' && legacyCall !== null) {
-      held = this.addToolPiece({ index: 0, type: 'function', function: legacyCall }) || held;
+      held = this.addToolPiece({ index: 0, function: legacyCall }) || held;
     }
     return held;
   }

@@ -34,7 +34,7 @@ export class ToolCallBuilder {
     const added = argumentsOf(body['arguments'] ?? body['input']);
     const named = text(id);
     if (name === '' && added === '' && named === '') return false;
-    const wireIndex = typeof index === 'number' && Number.isSafeInteger(index) ? index : undefined;
+    const wireIndex = Number.isSafeInteger(index) ? (index as number) : undefined;
     const call = this.#find(wireIndex, named, name) ?? this.#open(wireIndex);
     if (named !== '') call.id ??= named;
     if (typeof type === 'string' && type !== '') call.type = type;
@@ -81,8 +81,9 @@ export class ToolCallBuilder {
     }
     if (wireIndex !== undefined) return this.#byIndex(wireIndex);
     const open = this.#calls.filter((call) => !isWhole(call.arguments));
-    if (name !== '' && (open.length !== 1 || open[0]?.name !== '')) return undefined;
-    if (open.length === 1) return open[0];
+    const only = open.length === 1 ? open[0] : undefined;
+    if (name !== '' && only?.name !== '') return undefined;
+    if (only !== undefined) return only;
     if (this.#calls.length <= 1) return this.#calls[0];
     throw new SluiceError('upstream_body_invalid', 'a piece of a tool call names neither its index nor its id');
   }
@@ -124,10 +125,12 @@ function joinedName(held: string, came: string): string {
 
 function isWhole(args: string): boolean {
   if (!args.endsWith('}')) return false;
+  let whole = false;
   try {
     JSON.parse(args);
-    return true;
+    whole = true;
   } catch {
-    return false;
+    // It goes on.
   }
+  return whole;
 }

@@ -13,7 +13,7 @@ export function headerOf(headers: HeaderReader, name: string): string | undefine
   try {
     value = headers.get(name);
   } catch {
-    return undefined;
+    // A reader that fails has no such header.
   }
   return textOf(value);
 }

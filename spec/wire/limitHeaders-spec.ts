@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { headerReader } from '../../lib/wire/headers.ts';
+import type { HeaderReader } from '../../lib/wire/headers.ts';
 import { readLimits, tightest } from '../../lib/wire/limitHeaders.ts';
 import type { NamedReading } from '../../lib/wire/limitHeaders.ts';
 
@@ -58,6 +60,43 @@ describe('limitHeaders', () => {
       ]);
       for (const reader of [asked, failing]) {
         expect(readLimits(reader, (value) => Number(value) * 1_000)).to.deep.equal(listed);
+      }
+    });
+
+    it('reads the same in whichever order headers list themselves, without asking for any', () => {
+      const headers = [
+        ['x-ratelimit-limit-requests', '60'],
+        ['X-RateLimit-Remaining-Requests', '3'],
+        ['x-ratelimit-reset-requests', '5'],
+        ['content-type', 'text/plain'],
+        ['x-ratelimit-limit-tokens', '500'],
+        ['x-ratelimit-remaining-tokens', ' '],
+        ['anthropic-ratelimit-requests-remaining', '7'],
+        ['anthropic-ratelimit-requests-limit', '50'],
+        ['X-RATELIMIT-RESET', '9'],
+        ['ratelimit', 'limit=10, remaining=0, reset=5'],
+      ] as const;
+      const seconds = (value: string): number => Number(value) * 1_000;
+      const expected = readLimits(
+        { get: (name) => new Headers(headers.map(([key, value]) => [key, value])).get(name) },
+        seconds,
+      );
+      expect(expected).to.have.length(5);
+      fc.assert(
+        fc.property(fc.shuffledSubarray([...headers], { minLength: headers.length }), (listed) => {
+          const reader: HeaderReader = {
+            get: () => null,
+            forEach: (each) => listed.forEach(([name, value]) => each(value, name)),
+          };
+          expect(readLimits(reader, seconds)).to.deep.equal(expected);
+        }),
+      );
+    });
+
+    it('reads nothing from headers that are there and empty', () => {
+      for (const name of ['ratelimit', 'x-ratelimit-limit-tokens']) {
+        expect(read({ [name]: ' ' })).to.deep.equal([]);
+        expect(readLimits(new Headers({ [name]: '' }), Number)).to.deep.equal([]);
       }
     });
 

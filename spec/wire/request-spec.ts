@@ -18,7 +18,7 @@ describe('validateChatRequest', () => {
     messageOf(() => validateChatRequest(request, stream));
 
   it('accepts what a provider could answer', () => {
-    for (const more of [{}, { stream: true }, { n: 2 }, { n: null }, { stream: null }])
+    for (const more of [{}, { stream: true }, { n: 1 }, { n: 2 }, { n: null }, { stream: null }])
       expect(fault({ ...CHAT, ...more })).to.equal(undefined);
     expect(fault({ ...CHAT, stream: false }, false)).to.equal(undefined);
   });
@@ -32,6 +32,7 @@ describe('validateChatRequest', () => {
       [{ ...CHAT, messages: [] }, 'messages must be an array that is not empty, got an array of 0'],
       [{ ...CHAT, messages: 'secret' }, 'messages must be an array that is not empty, got a string of 6 characters'],
       [{ ...CHAT, messages: [CHAT, 'secret'] }, 'messages[1] must be an object, got a string of 6 characters'],
+      [{ ...CHAT, messages: [null] }, 'messages[0] must be an object, got null'],
       [{ ...CHAT, stream: false }, 'stream must be absent or true, got false'],
       [{ ...CHAT, n: 0 }, 'n must be a whole number of at least 1, got 0'],
       [{ ...CHAT, n: 1.5 }, 'n must be a whole number of at least 1, got 1.5'],
@@ -51,6 +52,7 @@ describe('validateResponseRequest', () => {
       { model: 'm', input: [{}] },
       { model: 'm', prompt: { id: 'p' } },
       { prompt: { id: 'p' } },
+      { prompt: 'p', input: null },
       { model: 'm', conversation: 'c' },
       { model: 'm', previous_response_id: 'r' },
     ]) {
