@@ -5,7 +5,7 @@ import type { AdmissionPool } from '../../lib/limits/AdmissionPool.ts';
 import type { TargetGate } from '../../lib/limits/AdmissionTarget.ts';
 import { AdmissionBench, failure } from '../helpers/admissionBench.ts';
 
-const noCeiling = (): boolean => false;
+const noCeiling: (level: number) => boolean = () => false;
 const NOTHING = { requests: 0, tokens: 0 };
 const ONE = { requests: 1, tokens: 0 };
 const twice = {
