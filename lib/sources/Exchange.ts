@@ -73,13 +73,13 @@ export class Exchange {
   leave(): void {
     if (this.#settled || this.#left) return;
     this.#left = true;
-    const stopClosing = startTimer(this.#runtime, CLOSE_WITHIN_MS, () => this.#close());
-    const stopLingering = this.#body?.leave() ? startTimer(this.#runtime, LINGER_MS, () => this.#abort()) : undefined;
-    this.#stopWaiting = () => {
-      stopClosing();
-      stopLingering?.();
-    };
-    if (stopLingering === undefined) this.#abort();
+    if (this.#body?.leave()) this.#stopWaiting = startTimer(this.#runtime, LINGER_MS, () => this.#leaveAtOnce());
+    else this.#leaveAtOnce();
+  }
+
+  #leaveAtOnce(): void {
+    this.#abort();
+    this.#stopWaiting = startTimer(this.#runtime, CLOSE_WITHIN_MS, () => this.#close());
   }
 
   /** Never rejects. */
