@@ -122,4 +122,14 @@ describe('ToolCallBuilder', () => {
     expect([builder.has('t1'), builder.has('t2')]).to.deep.equal([true, false]);
     expect(builder.complete('t1', '{"a":1}')).to.equal(false);
   });
+
+  it('takes from an end nothing that it does not repeat, and an object for the text that it stands for', () => {
+    const builder = build({ id: 't1', function: { arguments: '{' } });
+    for (const args of ['', undefined, null, 5]) {
+      expect([builder.complete('t1', args), builder.complete('t2', args)], String(args)).to.deep.equal([false, false]);
+    }
+    expect(builder.snapshot().map((call) => call.arguments)).to.deep.equal(['{']);
+    expect(builder.complete('t1', { a: 1 })).to.equal(true);
+    expect(builder.snapshot().map((call) => call.arguments)).to.deep.equal(['{"a":1}']);
+  });
 });

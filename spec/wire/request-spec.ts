@@ -71,5 +71,12 @@ describe('validateResponseRequest', () => {
     expect(fault({ input: 'x' })).to.equal('model must be a string that is not empty, got undefined');
     expect(fault({ model: 'm', input: 'x', stream: false })).to.equal('stream must be absent or true, got false');
     expect(fault(null)).to.equal('request must be an object, got null');
+    expect(fault({ prompt: 'p', model: 5 })).to.equal('model must be a string that is not empty, got 5');
+    for (const none of ['', null, 5]) {
+      for (const instead of ['prompt', 'conversation', 'previous_response_id']) {
+        expect(fault({ model: 'm', [instead]: none }), instead).to.match(/^input must be text/);
+      }
+      expect(fault({ prompt: none, input: 'x' })).to.match(/^model must be a string/);
+    }
   });
 });
