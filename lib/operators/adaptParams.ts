@@ -46,7 +46,7 @@ export function adaptParams<R extends object>(request: R, adaptation: ParamAdapt
   const given = new Set(kept.map(([name]) => name));
   const renamed = kept.flatMap(([name, value]: [string, unknown]) => {
     const to = names.get(name);
-    if (to === undefined || to === name) return [[name, value] as const];
+    if (to === undefined) return [[name, value] as const];
     return given.has(to) && !names.has(to) ? [] : [[to, value] as const];
   });
   // Not by assignment: a parameter may be called `__proto__`.

@@ -8,7 +8,8 @@ describe('adaptParams', () => {
 
   it('returns the request as it is without an adaptation', () => {
     expect(adaptParams(request, undefined)).to.equal(request);
-    expect(adaptParams(request, {})).to.deep.equal(request);
+    expect(adaptParams(request, {})).to.equal(request);
+    expect(adaptParams(request, { omit: [], rename: {}, set: {} })).to.equal(request);
   });
 
   it('leaves out what the model does not know', () => {
@@ -23,6 +24,8 @@ describe('adaptParams', () => {
     expect(adaptParams({ max_tokens: 50 }, { rename })).to.deep.equal({ max_completion_tokens: 50 });
     const both = { max_tokens: 50, max_completion_tokens: 60 };
     expect(adaptParams(both, { rename })).to.deep.equal({ max_completion_tokens: 60 });
+    const reversed = { max_completion_tokens: 60, max_tokens: 50 };
+    expect(adaptParams(reversed, { rename })).to.deep.equal({ max_completion_tokens: 60 });
     expect(adaptParams({ a: 1, b: 2 }, { rename: { a: 'b', b: 'a' } })).to.deep.equal({ a: 2, b: 1 });
     expect(adaptParams({ a: 1 }, { rename: { a: 'a', absent: 'b' } })).to.deep.equal({ a: 1 });
   });
