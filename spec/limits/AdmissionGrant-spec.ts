@@ -93,7 +93,7 @@ describe('AdmissionGrant', () => {
   });
 
   it('lets the others follow the first one back with its answer', () => {
-    const bench = new AdmissionBench();
+    const bench = new AdmissionBench({ models: { m: {} } });
     bench.target().cooldown.hint(0, 100);
     bench.nowMs = 100;
     const grant = bench.take();

@@ -112,6 +112,21 @@ describe('Admission', () => {
       expect([bench.machine.inFlight, bench.machine.waiting]).to.deep.equal([3, 2]);
     });
 
+    it('gives no turn to a priority for the time in which it was at its ceiling', () => {
+      const bench = new AdmissionBench({
+        models: { m: {} },
+        priorities: { order: ['high', 'low'], levels: { low: { maxInFlight: 1 } }, ageingMs: 0 },
+      });
+      const running = bench.take({ priority: 'low' });
+      bench.join({ priority: 'low' });
+      for (let i = 0; i < 8; i++) bench.end(bench.take(), SUCCESS);
+      bench.machine.lent = 1;
+      const urgent = bench.join();
+      expect(bench.serve().granted).to.deep.equal([]);
+      bench.end(running, SUCCESS);
+      expect(bench.granted().ticket).to.equal(urgent);
+    });
+
     it('tells of a breaker that lets one probe, with the grant', () => {
       const bench = new AdmissionBench({ models: { m: { breaker: { consecutiveFailures: 1, openMs: 500 } } } });
       bench.end(bench.take(), failure('server_error', { status: 500 }));
