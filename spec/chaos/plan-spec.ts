@@ -68,4 +68,12 @@ describe('chaos: plans', () => {
     expect(tomorrow[0]).to.equal(today[1] + 1);
     expect(rotation(50, 0)[0]).to.be.above(1_000);
   });
+
+  it('makes some calls over HTTP through a gateway, which leave unsaid what its clients cannot say', () => {
+    const calls = Array.from({ length: 8 }, (_, seed) => drawPlan(seed, 'http').calls).flat();
+    const byGateway = calls.filter(({ by }) => by === 'gateway');
+    expect(byGateway.length).to.be.within(0.2 * calls.length, 0.8 * calls.length);
+    for (const call of byGateway) expect(call).to.not.have.any.keys('restarts', 'attempts');
+    expect(drawPlan(1, 'virtual').calls.some(({ by }) => by !== undefined)).to.equal(false);
+  });
 });

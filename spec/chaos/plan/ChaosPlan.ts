@@ -31,6 +31,8 @@ export interface PlannedProvider {
 export interface PlannedCall {
   readonly atMs: number;
   readonly api: 'chat' | 'respond' | 'complete';
+  /** `gateway`: by a client that asks a gateway over HTTP. Else in this process. */
+  readonly by?: 'gateway' | undefined;
   readonly model: string;
   readonly words: number;
   readonly outputLimit?: number | undefined;

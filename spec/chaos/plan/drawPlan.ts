@@ -36,7 +36,8 @@ export function drawPlan(seed: number, world: WorldName = worldOf(seed)): ChaosP
   const told = exact || dice.chance(0.5) ? limits : otherThan(dice, limits, measures);
   const policy = drawPolicy(dice, told, measures, exact);
   const providers = drawProviders(dice, limits, { tokens, forMs, answerMs, exact, virtual });
-  const calls = drawCalls(dice, Object.keys(limits.models), { count, forMs, answerMs, tokens, world });
+  const drawn = drawCalls(dice, Object.keys(limits.models), { count, forMs, answerMs, tokens, world });
+  const calls = world === 'http' ? throughGateway(new Dice(seed + 1_000_000), drawn) : drawn;
   return {
     seed,
     world,
@@ -147,6 +148,16 @@ function drawCalls(dice: Dice, models: readonly string[], draw: CallDraw): Plann
       };
     })
     .sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Some, all or none of them by clients of a gateway, which cannot say everything that a caller in this process can. */
+function throughGateway(dice: Dice, calls: readonly PlannedCall[]): PlannedCall[] {
+  const share = dice.oneOf([0, 0.3, 0.7, 1]);
+  return calls.map((call) => {
+    if (!dice.chance(share)) return call;
+    const { restarts: _, attempts: __, ...asked } = call;
+    return { ...asked, by: 'gateway' };
+  });
 }
 
 function drawLeaving(dice: Dice, answerMs: number, tokens: number): Leaving {

@@ -7,11 +7,14 @@ import { requestOf } from '../plan/requestOf.ts';
 import type { Sabotage } from '../sabotage/Sabotage.ts';
 import { contentOf } from './contentOf.ts';
 import type { CallTrace } from './Fact.ts';
+import type { GatewayClients } from './GatewayClients.ts';
 import type { History } from './History.ts';
 
 export interface CallerOptions {
   readonly runtime: Runtime;
   readonly sabotage: Sabotage;
+  /** Where calls of the plan are made through them. */
+  readonly gateways: GatewayClients | undefined;
   /** No call is open. */
   atRest(): void;
 }
@@ -22,16 +25,18 @@ export class Caller {
   readonly #history: History;
   readonly #runtime: Runtime;
   readonly #sabotage: Sabotage;
+  readonly #gateways: GatewayClients | undefined;
   /** Of all calls that are not aborted by one of their own. */
   readonly #longLived = new AbortController();
   readonly #atRest: () => void;
   #open = 0;
 
-  constructor(sluices: readonly Sluice[], history: History, { runtime, sabotage, atRest }: CallerOptions) {
+  constructor(sluices: readonly Sluice[], history: History, { runtime, sabotage, gateways, atRest }: CallerOptions) {
     this.#sluices = sluices;
     this.#history = history;
     this.#runtime = runtime;
     this.#sabotage = sabotage;
+    this.#gateways = gateways;
     this.#atRest = atRest;
   }
 
@@ -54,7 +59,8 @@ export class Caller {
       planned,
       process,
       askedMs: nowMs,
-      deadlineAtMs: nowMs + Math.min(planned.deadlineMs ?? policy.deadlineMs, policy.totalMs),
+      begun: false,
+      deadlineAtMs: Infinity,
       policy,
       attempts: [],
       text: '',
@@ -135,7 +141,8 @@ export class Caller {
   }
 
   #ask(planned: PlannedCall, index: number, options: CallOptions): Observable<unknown> {
-    const { api, process = 0 } = planned;
+    const { api, by, process = 0 } = planned;
+    if (by === 'gateway') return (this.#gateways as GatewayClients).ask(planned, index, options.signal as AbortSignal);
     const sluice = this.#sluices[process] as Sluice;
     const request = requestOf(planned, index);
     if (api === 'complete') return sluice.complete(request, options);

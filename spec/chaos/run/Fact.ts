@@ -7,9 +7,11 @@ export interface CallTrace {
   readonly planned: PlannedCall;
   readonly process: number;
   readonly askedMs: number;
+  /** It has reached the client: at once in this process, later from outside, where it may be turned away before. */
+  begun: boolean;
   /** Until then it may get its first value, by the policy that it began under. */
-  readonly deadlineAtMs: number;
-  readonly policy: Policy;
+  deadlineAtMs: number;
+  policy: Policy;
   readonly attempts: AttemptTrace[];
   /** What the caller has got since the last restart. */
   text: string;

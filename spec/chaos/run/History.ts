@@ -36,6 +36,17 @@ export class History implements Stage {
   asked(call: CallTrace): void {
     this.calls.push(call);
     this.#byIndex.set(call.index, call);
+    if (call.planned.by === undefined) this.begun(call);
+  }
+
+  /** It is the client's from now on, under the rules that hold by now. */
+  begun(call: CallTrace): void {
+    const { policy, nowMs } = this;
+    call.policy = policy;
+    call.deadlineAtMs = nowMs() + Math.min(call.planned.deadlineMs ?? policy.deadlineMs, policy.totalMs);
+    // Callers of a gateway may be in more of a hurry than the policy, but not in less.
+    if (call.planned.by === 'gateway') call.deadlineAtMs = Math.min(call.deadlineAtMs, nowMs() + policy.deadlineMs);
+    call.begun = true;
     this.tell({ kind: 'asked', call });
   }
 

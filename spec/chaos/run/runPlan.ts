@@ -9,6 +9,7 @@ import type { ChaosPlan, Shock } from '../plan/ChaosPlan.ts';
 import type { Sabotage } from '../sabotage/Sabotage.ts';
 import { Caller } from './Caller.ts';
 import type { CallTrace } from './Fact.ts';
+import type { GatewayClients } from './GatewayClients.ts';
 import { History } from './History.ts';
 import type { Violation } from './History.ts';
 import { snapshotCounts } from './snapshotCounts.ts';
@@ -60,6 +61,9 @@ async function worldFor(plan: ChaosPlan, witness: ProviderWitness): Promise<Worl
 /** By then what was held for the last call has been given back, at the latest. */
 const AT_REST_MS = 1_500;
 
+/** By then a gateway has heard that its client is gone. */
+const HEARD_WITHIN_MS = 2_000;
+
 class ChaosRun {
   readonly #plan: ChaosPlan;
   readonly #world: World;
@@ -67,7 +71,7 @@ class ChaosRun {
   readonly #sabotage: Sabotage;
   readonly #policyOf: (input: PolicyInput) => Policy;
   readonly #sluices: Sluice[];
-  readonly #caller: Caller;
+  #gateways: GatewayClients | undefined;
   #toCome: number;
   /** Timers of the plan itself. */
   #planned = 0;
@@ -93,29 +97,36 @@ class ChaosRun {
       this.#unheard++;
       sluice.events$.subscribe({ complete: () => this.#unheard-- });
     }
-    this.#caller = new Caller(this.#sluices, history, {
-      runtime: world.runtime,
-      sabotage,
-      atRest: () => this.#atRest(),
-    });
     this.#toCome = plan.calls.length;
   }
 
   async play(): Promise<void> {
     const { runtime } = this.#world;
     const { calls, shocks, close } = this.#plan;
+    if (calls.some(({ by }) => by === 'gateway')) this.#gateways = await this.#startGateways();
+    const caller = new Caller(this.#sluices, this.#history, {
+      runtime,
+      sabotage: this.#sabotage,
+      gateways: this.#gateways,
+      atRest: () => this.#atRest(),
+    });
     calls.forEach((call, index) => {
       this.#at(call.atMs, () => {
         this.#toCome--;
-        this.#caller.make(call, index);
+        caller.make(call, index);
       });
     });
     for (const shock of shocks) this.#at(shock.atMs, () => this.#strike(shock));
     if (close) this.#at(close.atMs, () => void this.#close(close.drainMs));
 
-    await this.#world.pass(() => this.#toCome === 0 && this.#caller.open === 0);
+    await this.#world.pass(() => this.#toCome === 0 && caller.open === 0);
+    // Gateways hear later than their clients that these have gone.
+    const untilMs = runtime.clock.now() + HEARD_WITHIN_MS;
+    await this.#world.pass(() => (this.#gateways?.inFlight ?? 0) === 0 || runtime.clock.now() > untilMs);
+    const served = this.#gateways?.inFlight ?? 0;
+    await this.#gateways?.close();
     const closed = this.#close(0);
-    await this.#world.pass(() => this.#caller.open === 0);
+    await this.#world.pass(() => caller.open === 0);
     for (const store of this.#world.stores) store.close();
     await this.#world.pass(() => runtime.pending === 0);
     const stuck = Symbol('stuck');
@@ -123,14 +134,20 @@ class ChaosRun {
     this.#history.end({
       counts: {
         ...snapshotCounts(this.#sluices),
+        'requests that gateways still serve': served,
         'clients that do not close': outcome === stuck ? 1 : 0,
-        'listeners on a signal that outlives its calls': getEventListeners(this.#caller.signal, 'abort').length,
+        'listeners on a signal that outlives its calls': getEventListeners(caller.signal, 'abort').length,
         'streams of events that do not complete': this.#unheard,
         'timers of the client when it is closed': runtime.pending,
         'timers of the client a while after its last call': this.#timersAtRest,
         ...(await this.#world.leftovers()),
       },
     });
+  }
+
+  async #startGateways(): Promise<GatewayClients> {
+    const { GatewayClients } = await import('./GatewayClients.ts');
+    return GatewayClients.start(this.#sluices, this.#sabotage.gateway ?? ((listener) => listener));
   }
 
   #at(atMs: number, work: () => void): void {
@@ -172,7 +189,10 @@ class ChaosRun {
     const calls = new Map<string, CallTrace>();
     const witness: CallObserver = {
       onCall: ({ callId, attributes }: CallStart): void => {
-        calls.set(callId, history.call(attributes['call'] as number));
+        const asked = this.#gateways?.asked;
+        const call = history.call((attributes['call'] as number | undefined) ?? (asked as number));
+        calls.set(callId, call);
+        if (call.planned.by !== undefined) history.begun(call);
       },
       onEvent: (event) => history.tell({ kind: 'told', process, call: calls.get(event.callId), event }),
     };

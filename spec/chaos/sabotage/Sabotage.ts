@@ -1,6 +1,7 @@
 import type { AttemptSource } from '../../../lib/core/attempt.ts';
 import type { Observable } from 'rxjs';
 import type { CallObserver } from '../../../lib/core/CallObserver.ts';
+import type { HttpListener } from '../../../lib/http/gateway/GatewayOptions.ts';
 import type { CallOptions, PolicyInput, Runtime } from '../../../lib/index.ts';
 
 /** Breaks the client on purpose, behind the back of the invariants. */
@@ -11,4 +12,5 @@ export interface Sabotage {
   telemetry?(observer: CallObserver): CallObserver;
   options?(options: CallOptions): CallOptions;
   call?<T>(call$: Observable<T>): Observable<T>;
+  gateway?(listener: HttpListener): HttpListener;
 }
