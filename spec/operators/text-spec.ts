@@ -103,6 +103,10 @@ describe('text', () => {
         { type: 'response.completed', response: { output } },
       ],
       [
+        { type: 'response.image_generation_call.partial_image', partial_image_b64: 'AAAA' },
+        { type: 'response.completed', response: { output } },
+      ],
+      [
         { type: 'response.output_item.added', item: { type: 'function_call', call_id: 't1', name: 'f' } },
         { type: 'response.function_call_arguments.delta', item_id: 'x', delta: '{}' },
         { type: 'response.completed', response: { output } },
