@@ -42,6 +42,8 @@ export interface WireData {
   readonly size?: number;
   /** `value` as it came, where a transport keeps it. */
   readonly text?: string | undefined;
+  /** Set where `value` is the chat chunk before it over again, with this text in place of its text. */
+  readonly added?: string | undefined;
 }
 
 /** What comes off the wire in one attempt, in order: one `head`, then the rest. */

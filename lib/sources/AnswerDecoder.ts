@@ -2,12 +2,14 @@ import type { Attempt, WireEvent } from '../core/attempt.ts';
 import { SluiceError } from '../core/errors.ts';
 import { headerOf } from '../wire/headers.ts';
 import type { HeaderReader } from '../wire/headers.ts';
+import { RepeatedChunk } from '../wire/RepeatedChunk.ts';
 import { SseDecoder } from '../wire/SseDecoder.ts';
 import { Utf8Reads } from '../wire/Utf8Reads.ts';
 import { firstByte } from './bodyReads.ts';
 import { isUsageReport } from './chunkFacts.ts';
 import { invalidBody } from './failures.ts';
 import type { AboutAttempt } from './failures.ts';
+import { RepeatedData } from './RepeatedData.ts';
 import { asChunk } from './wholeAnswer.ts';
 
 /** Most that is read of a page that stands where the answer should. */
@@ -44,6 +46,7 @@ export class AnswerDecoder {
   readonly #options: AnswerDecoderOptions;
   #holds: 'nothing' | 'events' | 'json' | 'page' = 'nothing';
   #sse: SseDecoder | undefined;
+  readonly #repeated: RepeatedChunk | undefined;
   #events = 0;
   /** Of a text that is no event stream. */
   #utf8: Utf8Reads | undefined;
@@ -58,6 +61,7 @@ export class AnswerDecoder {
     options: AnswerDecoderOptions,
   ) {
     this.#attempt = attempt;
+    this.#repeated = attempt.api === 'chat' ? new RepeatedChunk() : undefined;
     this.#next = next;
     this.#options = options;
   }
@@ -118,6 +122,12 @@ export class AnswerDecoder {
   #event(data: string, event: string | undefined): void {
     this.#events++;
     if (this.#left) return;
+    const added = event === undefined ? this.#repeated?.textOf(data) : undefined;
+    if (added !== undefined) {
+      this.#ended = false;
+      this.#next(new RepeatedData(data, added));
+      return;
+    }
     if (data.startsWith('[DONE]')) {
       this.#ended = true;
       this.#next(DONE);
@@ -125,6 +135,7 @@ export class AnswerDecoder {
     }
     const value = this.#parsed(data, event);
     if (value === undefined) return;
+    if (event === undefined) this.#repeated?.learn(data, value);
     this.#ended = this.#attempt.api === 'chat' ? isUsageReport(value) : isTerminal(value);
     this.#next({ kind: 'data', value, event, size: data.length, text: data });
   }

@@ -155,6 +155,7 @@ export class AttemptRun<T> {
   }
 
   #data(data: WireData): void {
+    if (data.added !== undefined) return this.#more(data, data.added);
     const { value } = data;
     const verdict = this.#answer.read(value, data.event);
     if (typeof verdict !== 'string') return this.#finished ? this.#succeed() : this.error(verdict);
@@ -163,6 +164,12 @@ export class AttemptRun<T> {
     const reportsUsage = isUsageReport(value);
     if (!(reportsUsage && this.#hideUsage)) this.#emit((this.#call.wire ? data : value) as T, data.size);
     this.#advance(reportsUsage);
+  }
+
+  /** A chunk that only adds text; its value is not looked at here. */
+  #more(data: WireData, added: string): void {
+    if (this.#answer.readText?.(added) === 'content') this.#content();
+    this.#emit((this.#call.wire ? data : data.value) as T, data.size);
   }
 
   #content(): void {

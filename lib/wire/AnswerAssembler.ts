@@ -63,6 +63,11 @@ export class AnswerAssembler {
     return held;
   }
 
+  /** More text of the first choice. */
+  addText(text: string): void {
+    this.#choice(0).addText(text);
+  }
+
   /** @returns Whether the event held content. */
   addResponses(event: unknown): boolean {
     const fields = asFields(event);

@@ -54,6 +54,11 @@ export class ChatReader implements ChunkReader {
     return this.#failedChoice(choices) ?? (held && this.#hasBegun() ? 'content' : 'quiet');
   }
 
+  readText(text: string): ChunkVerdict {
+    this.#answer.addText(text);
+    return this.#hasBegun() ? 'content' : 'quiet';
+  }
+
   readDone(): void {
     if (this.#answer.choiceCount > 0) this.#done = true;
   }

@@ -21,6 +21,8 @@ export interface ReaderContext {
 export interface ChunkReader {
   /** `event` is the SSE event name, where one was given. */
   read(value: unknown, event?: string): ChunkVerdict;
+  /** As `read`, for the chunk that was read last with this text in place of its text. Of chat only. */
+  readText?(text: string): ChunkVerdict;
   /** `[DONE]` was seen. */
   readDone(): void;
   /**

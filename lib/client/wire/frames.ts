@@ -13,9 +13,11 @@ export function valueFrame(api: Api, value: unknown): string {
 }
 
 /** The same, with the JSON as it came where it is known. */
-export function dataFrame(api: Api, { value, text }: WireData): string {
-  const data = text === undefined || text.includes('\n') ? JSON.stringify(value) : text;
-  return frame(eventOf(api, value), data);
+export function dataFrame(api: Api, data: WireData): string {
+  const { text } = data;
+  const written = text === undefined || text.includes('\n') ? JSON.stringify(data.value) : text;
+  // Not asked for the value where it is not needed: it may have to be parsed.
+  return frame(api === 'chat' ? undefined : eventOf(api, data.value), written);
 }
 
 /** In a stream, providers tell of a failure by an event. */

@@ -8,6 +8,7 @@ import type { Observable } from 'rxjs';
 import { createSluice } from '../../../lib/client/createSluice.ts';
 import { CallScope } from '../../../lib/core/CallScope.ts';
 import { runInScope } from '../../../lib/core/currentScope.ts';
+import type { SluiceEvent } from '../../../lib/core/events.ts';
 import { systemRuntime } from '../../../lib/core/runtime.ts';
 import { startEmulator } from '../../../lib/emulator/startEmulator.ts';
 import { httpSource } from '../../../lib/http/transport/httpSource.ts';
@@ -151,6 +152,20 @@ describe('httpSource', () => {
       exchange.events(...texts, DONE);
       await seen.end;
       expect(seen.values.map(({ text }) => text)).to.deep.equal(texts);
+    });
+
+    it('that goes on in the same way is told as it came: its chunks, its text, and how many held any', async () => {
+      const texts = ['Hel', 'lo', ' "quoted"', '\n', ', and', ' so', ' on'];
+      const events: SluiceEvent[] = [];
+      const seen = record(ask({ onEvent: (event) => events.push(event) }));
+      const exchange = await headed();
+      exchange.events(role(), ...texts.map((text) => say(text)));
+      await until(() => seen.values.length === texts.length + 1);
+      exchange.cut();
+      await seen.end;
+      expect(seen.values).to.deep.equal([role(), ...texts.map((text) => say(text))]);
+      expect(seen.error.partial?.text).to.equal(texts.join(''));
+      expect(events.find(({ type }) => type === 'attempt.ended')).to.include({ contentChunks: texts.length });
     });
 
     it('is read however it is split', async () => {

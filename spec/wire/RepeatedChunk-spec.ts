@@ -1,0 +1,173 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { RepeatedChunk } from '../../lib/wire/RepeatedChunk.ts';
+
+type Fields = Record<string, unknown>;
+
+const choice = (content: unknown, more: Fields = {}, delta: Fields = {}): Fields => ({
+  index: 0,
+  delta: { ...delta, content },
+  logprobs: null,
+  finish_reason: null,
+  ...more,
+});
+const chunk = (content: unknown, more: Fields = {}): Fields => ({
+  id: 'c-1',
+  object: 'chat.completion.chunk',
+  choices: [choice(content)],
+  usage: null,
+  ...more,
+});
+const padded = (content: string, obfuscation: string): Fields => chunk(content, { obfuscation });
+
+describe('RepeatedChunk', () => {
+  /** What each chunk adds to the one before, as far as that is known. Those of which it is not known are parsed, and learned from. */
+  function textsOf(...chunks: readonly (Fields | string)[]): (string | undefined)[] {
+    const repeated = new RepeatedChunk();
+    return chunks.map((each) => {
+      const data = typeof each === 'string' ? each : JSON.stringify(each);
+      const text = repeated.textOf(data);
+      if (text === undefined) repeated.learn(data, parsed(data));
+      return text;
+    });
+  }
+  const parsed = (data: string): unknown => {
+    try {
+      return JSON.parse(data);
+    } catch {
+      return undefined;
+    }
+  };
+  const unknown = undefined;
+
+  it('knows the text of a chunk that is the last one in all else', () => {
+    expect(textsOf(chunk('Hel'), chunk('lo'), chunk(' wörld €'))).to.deep.equal([unknown, 'lo', ' wörld €']);
+  });
+
+  it('knows it whatever the length of the padding', () => {
+    const chunks = [
+      padded('Hel', 'abc'),
+      padded('lo', ''),
+      padded('!', 'abcdefgh'),
+      padded('', 'ab'),
+      padded('?', 'a'),
+    ];
+    expect(textsOf(...chunks)).to.deep.equal([unknown, 'lo', '!', unknown, '?']);
+  });
+
+  it('knows it with white space between the fields', () => {
+    const spaced = (content: string): string => JSON.stringify(chunk(content), undefined, 1);
+    expect(textsOf(spaced('Hel'), spaced('lo'))).to.deep.equal([unknown, 'lo']);
+  });
+
+  it('leaves a text with escapes to the parser, and knows the next one', () => {
+    for (const text of ['a "b"', 'a\nb', '\\', 'a\u0007']) {
+      expect(textsOf(chunk('Hel'), chunk(text), chunk('lo')), text).to.deep.equal([unknown, unknown, 'lo']);
+    }
+  });
+
+  it('leaves alone what is no JSON', () => {
+    const whole = JSON.stringify(chunk('lo'));
+    for (const broken of [whole.replace('lo', 'l\to'), whole.slice(0, -1), `${whole}}`, whole.replace('lo"', 'lo')]) {
+      expect(textsOf(chunk('Hel'), broken), broken).to.deep.equal([unknown, unknown]);
+    }
+    const cut = JSON.stringify(padded('lo', 'abc'));
+    for (const broken of [cut.replace('abc', 'a\tc'), cut.replace('abc"', 'abc'), cut.replace('abc', 'a\\"')]) {
+      expect(textsOf(padded('Hel', 'abc'), broken), broken).to.deep.equal([unknown, unknown]);
+    }
+  });
+
+  const others: Readonly<Record<string, Fields>> = {
+    'another id': chunk('lo', { id: 'c-2' }),
+    'an end': chunk('lo', { choices: [choice('lo', { finish_reason: 'stop' })] }),
+    usage: chunk('lo', { usage: { total_tokens: 3 } }),
+    'more after the text': chunk('lo', { choices: [choice('lo', { logprobs: { content: [] } })] }),
+    'no text': chunk(''),
+    'no content': chunk(null),
+  };
+  for (const [name, other] of Object.entries(others)) {
+    it(`does not know a chunk with ${name}`, () => {
+      expect(textsOf(chunk('Hel'), other)).to.deep.equal([unknown, unknown]);
+    });
+  }
+
+  const unlearnable: Readonly<Record<string, (content: string) => Fields>> = {
+    'ends a choice': (content) => chunk(content, { choices: [choice(content, { finish_reason: 'stop' })] }),
+    'is of another choice': (content) => chunk(content, { choices: [choice(content, { index: 1 })] }),
+    'has two choices': (content) => chunk(content, { choices: [choice(content), choice('b')] }),
+    'counts usage': (content) => chunk(content, { usage: { total_tokens: 3 } }),
+    'counts usage in a choice': (content) => chunk(content, { choices: [choice(content, { usage: {} })] }),
+    'counts usage as Groq does': (content) => chunk(content, { x_groq: { usage: {} } }),
+    'tells of an error': (content) => chunk(content, { error: { message: 'no' } }),
+    'tells of an error in a choice': (content) => chunk(content, { choices: [choice(content, { error: {} })] }),
+    'has a text beside its delta': (content) => chunk(content, { choices: [choice(content, { text: 'x' })] }),
+    'has a message beside its delta': (content) => chunk(content, { choices: [choice(content, { message: {} })] }),
+    'has reasoning too': (content) => chunk(content, { choices: [choice(content, {}, { reasoning: 'so' })] }),
+    'has tool calls too': (content) => chunk(content, { choices: [choice(content, {}, { tool_calls: [] })] }),
+  };
+  for (const [name, made] of Object.entries(unlearnable)) {
+    it(`learns nothing from a chunk that ${name}`, () => {
+      expect(textsOf(made('Hel'), made('lo'))).to.deep.equal([unknown, unknown]);
+    });
+  }
+
+  it('takes fields of a delta that hold nothing for what they are', () => {
+    const made = (content: string): Fields =>
+      chunk(content, { choices: [choice(content, {}, { role: 'assistant', refusal: null, reasoning_content: '' })] });
+    expect(textsOf(made('Hel'), made('lo'))).to.deep.equal([unknown, 'lo']);
+  });
+
+  it('is not taken in by a content that is another one', () => {
+    const named = (content: string): Fields => ({ filter: { content: 'safe' }, ...chunk(content) });
+    expect(textsOf(named('Hel'), named('lo'))).to.deep.equal([unknown, unknown]);
+    const twice = (content: string): string =>
+      JSON.stringify(chunk(content)).replace('"content":', '"content":"first","content":');
+    expect(textsOf(twice('Hel'), twice('lo'))).to.deep.equal([unknown, unknown]);
+    const nested = (content: string): Fields => ({ ...chunk(content), more: { obfuscation: 'a' } });
+    expect(textsOf(nested('Hel'), nested('lo'))).to.deep.equal([unknown, unknown]);
+  });
+
+  it('compares with the last chunk, and with no older one', () => {
+    const other = chunk('b', { id: 'c-2', usage: { total_tokens: 3 } });
+    expect(textsOf(chunk('a'), other, chunk('c'), chunk('d'))).to.deep.equal([unknown, unknown, unknown, 'd']);
+  });
+
+  it('gives up where each chunk is written in a way of its own', () => {
+    const chunks = Array.from({ length: 30 }, (_, at) => chunk('a', { id: `c-${at}` }));
+    expect(textsOf(...chunks, chunk('b'), chunk('c')).filter((text) => text !== unknown)).to.deep.equal([]);
+  });
+
+  it('learns again after each change where most chunks are alike', () => {
+    const runs = Array.from({ length: 30 }, (_, at) =>
+      ['a', 'b', 'c', 'd'].map((text) => chunk(text, { id: `c-${at}` })),
+    );
+    expect(textsOf(...runs.flat()).filter((text) => text !== unknown)).to.have.length(90);
+  });
+
+  it('says of no chunk what the parser would not say', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('', '"', '\\', 'content', '"content":"x"', '\n'),
+    );
+    const aChunk = fc.tuple(text, text, fc.constantFrom('c-1', 'c-1', 'c-1', 'c-2'), fc.boolean());
+    fc.assert(
+      fc.property(fc.array(aChunk, { maxLength: 12 }), (made) => {
+        const repeated = new RepeatedChunk();
+        let last: Fields = {};
+        for (const [content, obfuscation, id, padding] of made) {
+          const value = chunk(content, { id, ...(padding && { obfuscation }) });
+          const data = JSON.stringify(value);
+          const known = repeated.textOf(data);
+          if (known === undefined) repeated.learn(data, value);
+          else {
+            expect(known).to.equal(content);
+            const before: Fields = { ...last, choices: value['choices'] };
+            delete before['obfuscation'];
+            expect({ ...value, obfuscation: undefined }).to.deep.equal({ ...before, obfuscation: undefined });
+          }
+          last = value;
+        }
+      }),
+    );
+  });
+});
