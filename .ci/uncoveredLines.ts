@@ -16,12 +16,12 @@ const IGNORED = /\/\* (?:[cv]8|node:coverage) ignore (?<what>next|start)(?: \d+)
 /** `-- reason`, in a few words at least. */
 const REASON = /^ -- \S.{9,} $/;
 
-/** Whether a file has anything to run. One of types only is never loaded, and so is in no report. */
+/** Whether a file has anything of its own to run. One of types only is never loaded, and so is in no report. */
 export function hasCode(source: string): boolean {
   const { module, target } = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ESNext };
   const compilerOptions = { module, target, removeComments: true, verbatimModuleSyntax: true };
   const { outputText } = ts.transpileModule(source, { compilerOptions });
-  return outputText.replace('export {};', '').trim() !== '';
+  return outputText.replace(/export \{[^}]*\}(?: from '[^']+')?;/g, '').trim() !== '';
 }
 
 /** How many places are left out. */

@@ -41,7 +41,8 @@ describe('lines without coverage', () => {
     ).to.equal(false);
     expect(hasCode('export type A = 1;\nexport {};\n')).to.equal(false);
     expect(hasCode('export type A = 1;\nexport const a: A = 1;\n')).to.equal(true);
-    expect(hasCode("export { a } from './a.ts';\n")).to.equal(true);
+    expect(hasCode("export { a, b } from './a.ts';\nexport type { C } from './c.ts';\n")).to.equal(false);
+    expect(hasCode("import './a.ts';\n")).to.equal(true);
   });
 
   it('are counted where they are left out', () => {
