@@ -128,11 +128,11 @@ describe('respond', () => {
     });
 
     it('lets events of a running tool count as progress', async () => {
-      const seen = record(respond(client, request, { timeouts: { idleMs: 60 } }));
+      const seen = record(respond(client, request, { timeouts: { idleMs: 200 } }));
       const exchange = await headed();
       exchange.events(delta('a'));
       for (let at = 0; at < 5; at++) {
-        await new Promise((resolve) => setTimeout(resolve, 25));
+        await new Promise((resolve) => setTimeout(resolve, 60));
         exchange.events({ type: 'response.web_search_call.searching', item_id: 'i', output_index: 0 });
       }
       expect(seen.ended).to.equal(undefined);
