@@ -1,6 +1,6 @@
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
-import type { LimitReading, RateLimitHints } from '../../lib/core/hints.ts';
+import type { LimitReading, RateLimitHints, Usage } from '../../lib/core/hints.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
 import { Admission } from '../../lib/limits/Admission.ts';
 import type { AdmissionGrant } from '../../lib/limits/AdmissionGrant.ts';
@@ -39,7 +39,7 @@ export const hints = (part: Partial<RateLimitHints> = {}): RateLimitHints => ({
   ...part,
 });
 
-export const usage = (totalTokens: number) => ({
+export const usage = (totalTokens: number): Usage => ({
   inputTokens: totalTokens,
   outputTokens: 0,
   totalTokens,

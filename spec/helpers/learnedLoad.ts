@@ -28,9 +28,9 @@ export const FROM_MS = 1000;
 export class Load {
   readonly rate: LearnedRate;
   /** When the next one is sent. */
-  nextMs = FROM_MS;
+  nextMs: number = FROM_MS;
 
-  constructor(options: LayerOptions = { requestsPerMinute: 600 }, sharedPerMinute = Infinity) {
+  constructor(options: LayerOptions = { requestsPerMinute: 600 }, sharedPerMinute: number = Infinity) {
     this.rate = new LearnedRate('m', options, sharedPerMinute, 0, FROM_MS);
   }
 
