@@ -73,7 +73,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   hints: wire(
     ['hints', 'headers', 'limitHeaders', 'durations', 'instants', 'bodyHints'],
-    ['hints', 'headers', 'limitHeaders', 'durations', 'instants'],
+    ['hints', 'bodyHints', 'headers', 'limitHeaders', 'durations', 'instants'],
   ),
   errors: wire(
     ['classify', 'classifyResponse', 'classifyThrown', 'codes', 'errorBody', 'judge', 'vocabulary'],
@@ -87,8 +87,8 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems', 'ChatReader', 'ResponsesReader'],
   ),
   readers: wire(
-    ['ChatReader', 'ChunkReader', 'ResponsesReader', 'responseEvents', 'usage'],
-    ['ChatReader', 'ResponsesReader', 'responseEvents', 'usage'],
+    ['ChatReader', 'ChunkReader', 'RepeatedChunk', 'ResponsesReader', 'responseEvents', 'usage'],
+    ['ChatReader', 'RepeatedChunk', 'ResponsesReader', 'responseEvents', 'usage'],
   ),
   decoding: wire(['SseDecoder', 'Utf8Reads'], ['SseDecoder', 'Utf8Reads']),
   requests: wire(
@@ -134,13 +134,19 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['withDeadline', 'withSignal', 'Progress', 'degradeTo', 'abortError', 'after'],
     ['withDeadline', 'withSignal', 'deadlineEdges', 'Progress', 'degradeTo'],
   ),
-  texts: operators(
-    ['answer', 'answerPart', 'lastAnswer', 'text', 'FirstText', 'adaptParams', 'toAsyncIterable'],
-    ['answer', 'text', 'adaptParams', 'toAsyncIterable'],
+  texts: operators(['answer', 'answerPart', 'lastAnswer', 'text', 'FirstText'], ['answer', 'text']),
+  params: operators(['adaptParams'], ['adaptParams']),
+  iterating: operators(['toAsyncIterable'], ['toAsyncIterable']),
+  lines: operators(
+    ['shared/PlaceCounts', 'shared/SharedLine', 'shared/SharedAdmitted', 'shared/Ceiling'],
+    ['shared/PlaceCounts', 'shared/SharedLine', 'shared/SharedAdmitted', 'shared/Ceiling'],
   ),
   shared: {
     part: 'operators',
-    files: ['lib/operators/shared/*.ts'],
+    files: [
+      'lib/operators/shared/Shared{AdmissionDesk,Ceilings,Places,Target,Targets}.ts',
+      'lib/operators/shared/{createSharedAdmission,localPart,storeName,Waiter}.ts',
+    ],
     specs: ['spec/operators/shared/*-spec.ts'],
   },
 };

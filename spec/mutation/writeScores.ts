@@ -1,6 +1,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
+import ts from 'typescript';
 import { GROUPS } from './groups.ts';
 
 interface Mutant {
@@ -43,7 +44,7 @@ export async function writeScores(root: string): Promise<void> {
     const sum = (of: keyof Score): number => measured.reduce((total, file) => total + (scores.get(file)?.[of] ?? 0), 0);
     const all = { killed: sum('killed'), survived: sum('survived'), ignored: sum('ignored') };
     const rows = measured.map((file) => rowOf(file.replace(`lib/${part}/`, ''), scores.get(file) as Score));
-    const left = files.filter((file) => scores.get(file) === undefined && !file.endsWith('/index.ts'));
+    const left = files.filter((file) => scores.get(file) === undefined && hasCode(join(root, file)));
     const missing = left.map((file) => `\`${file.replace(`lib/${part}/`, '')}\``).join(', ');
     return [
       `## lib/${part}`,
@@ -63,6 +64,13 @@ ${sections.join('\n\n')}
 `;
   const file = join(root, 'docs/results/mutation.md');
   writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }));
+}
+
+/** Whether there is anything to change: files of types, and those that only pass names on, have nothing. */
+function hasCode(file: string): boolean {
+  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ESNext, removeComments: true };
+  const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), { compilerOptions });
+  return outputText.replace(/^export (?:\*|\{[^}]*\})(?: from '[^']*')?;/gm, '').trim() !== '';
 }
 
 function tried(score: Score | undefined): number {
