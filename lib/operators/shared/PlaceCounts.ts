@@ -38,6 +38,7 @@ export class PlaceCounts {
 
 function move<K>(counts: Map<K, number>, key: K, by: number): void {
   const count = (counts.get(key) ?? 0) + by;
+  // Stryker disable next-line ConditionalExpression,CallExpression: it only gives memory back
   if (count === 0) counts.delete(key);
   else counts.set(key, count);
 }

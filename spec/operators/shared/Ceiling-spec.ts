@@ -50,4 +50,33 @@ describe('Ceiling', () => {
     expect(told.slice(-2)).to.deep.equal(['0 taken, 0 wanted', 'closed']);
     expect(told.filter((one) => one === 'closed')).to.have.length(1);
   });
+
+  it('tells the store of each change of what is taken or wanted, and of nothing twice', () => {
+    ceiling.reload(5);
+    told.length = 0;
+    for (const [taken, wanted] of [
+      [1, 0],
+      [1, 0],
+      [2, 0],
+      [2, 1],
+      [2, 1],
+      [3, 2],
+    ] as const) {
+      ceiling.use(taken, wanted);
+    }
+    expect(told).to.deep.equal(['1 taken, 0 wanted', '2 taken, 0 wanted', '2 taken, 1 wanted', '3 taken, 2 wanted']);
+  });
+
+  it('takes nothing and wants nothing before it is used', () => {
+    ceiling.reload(5);
+    expect(told).to.deep.equal(['calls of 5', '0 taken, 0 wanted']);
+  });
+
+  it('says why nobody may have any, if the store does', () => {
+    expect(ceiling.refusing).to.equal(undefined);
+    const slots = (): SharedSlots => ({ refusing: 'lost', use: () => {} }) as unknown as SharedSlots;
+    const refusing = new Ceiling('calls', { slots } as unknown as LimitStore, () => {});
+    refusing.reload(5);
+    expect(refusing.refusing).to.equal('lost');
+  });
 });

@@ -20,6 +20,7 @@ describe('SharedLine', () => {
     const grant = { reservedTokens: reserved, shrink: (by: number) => shrunk.push([name, by]) } as unknown as Grant;
     line.bring({ grant, cost, ticket: name as never, onCooldown: undefined });
   };
+  const nobody = { ticket: 'nobody' as never, onCooldown: undefined };
   const taken = (line: SharedLine, cost: { requests: number; tokens: number }): unknown => line.take(cost)?.ticket;
 
   it('knows what its layers limit, and whose they are', () => {
@@ -36,6 +37,8 @@ describe('SharedLine', () => {
     expect(keyOf([requests])).not.to.equal(keyOf([{ ...requests, tokensPerMinute: 5 }]));
     expect(keyOf([requests])).not.to.equal(keyOf([{ name: 'account', tokensPerMinute: 60 }]));
     expect(keyOf([requests])).not.to.equal(keyOf([{ ...requests, name: 'model' }]));
+    expect(keyOf([requests])).not.to.equal(keyOf([{ name: 'account' }]));
+    expect(keyOf([tokens])).not.to.equal(keyOf([{ name: 'model' }]));
     expect(lineOf(requests).key).to.equal(keyOf([requests]));
   });
 
@@ -73,6 +76,8 @@ describe('SharedLine', () => {
       ['whole', 40],
       ['clamped', 10],
     ]);
+    line.bring({ grant: { reservedTokens: 9 } as Grant, cost: { requests: 1, tokens: 9 }, ...nobody });
+    expect(line.take({ requests: 1, tokens: 5 })?.grant.reservedTokens).to.equal(9);
     const uncounted = lineOf(requests);
     bring(uncounted, 'alike', { requests: 1, tokens: 0 }, 50);
     expect(taken(uncounted, { requests: 1, tokens: 9 })).to.equal('alike');
