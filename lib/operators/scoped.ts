@@ -93,20 +93,21 @@ class ScopedSubscriber<T> extends Subscriber<T> {
   protected override _next(value: T): void {
     const outer = swapScope(this.#onwardScope);
     try {
-      if (this.#begun) this.#onward.next(value);
-      else if (this.#begin()) this.#first(value);
+      if (this.#begun) return this.#onward.next(value);
+      if (!this.#begin()) return;
+      this.#downstream.next(value);
+      this.#shorten();
     } finally {
       swapScope(outer);
     }
   }
 
   /**
-   * Once a value has passed one like this downstream, it only hands on, and the next value need not pass it. It cannot end
-   * by itself without ending what is upstream too.
+   * Once a value has passed one like this downstream, that one only hands on, and the next value need not pass it. It
+   * cannot end by itself without ending what is upstream too.
    */
-  #first(value: T): void {
+  #shorten(): void {
     const downstream = this.#downstream;
-    downstream.next(value);
     if (!(downstream instanceof ScopedSubscriber) || downstream instanceof HomeSubscriber) return;
     this.#onward = downstream.#onward as Subscriber<T>;
     this.#onwardScope = downstream.#onwardScope;
