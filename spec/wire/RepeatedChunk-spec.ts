@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { RepeatedChunk } from '../../lib/wire/RepeatedChunk.ts';
+import { heapInUse } from '../helpers/heap.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -42,6 +43,18 @@ describe('RepeatedChunk', () => {
 
   it('knows the text of a chunk that is the last one in all else', () => {
     expect(textsOf(chunk('Hel'), chunk('lo'), chunk(' wörld €'))).to.deep.equal([unknown, 'lo', ' wörld €']);
+  });
+
+  it('gives texts that keep nothing of their chunks', async () => {
+    const repeated = new RepeatedChunk();
+    const filler = 'x'.repeat(50_000);
+    const dataOf = (content: string): string => JSON.stringify(chunk(content, { filler }));
+    repeated.learn(dataOf('Hello, all of you'), chunk('Hello, all of you', { filler }));
+    const texts: (string | undefined)[] = [];
+    const before = await heapInUse();
+    for (let at = 0; at < 200; at++) texts.push(repeated.textOf(dataOf(`, and you too, number ${at}`)));
+    expect((await heapInUse()) - before).to.be.below(2_000_000);
+    expect(texts.at(-1)).to.equal(', and you too, number 199');
   });
 
   it('knows it whatever the length of the padding', () => {
