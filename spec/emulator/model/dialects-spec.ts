@@ -61,6 +61,11 @@ describe('dialects', () => {
     });
   });
 
+  it('of OpenAI: no limit of nothing where none is known, which would be a quota that waiting does not help', () => {
+    const { limit: _limit, used: _used, requested: _requested, ...unknown } = facts;
+    expect(JSON.stringify(dialect('openai').error(unknown).body)).to.contain('Limit 1, Used 1, Requested 1.');
+  });
+
   it('of Azure: resets in whole seconds, the status as code', () => {
     expect(dialect('azure').headers(view)).to.include({
       'x-ratelimit-reset-requests': '362',

@@ -66,7 +66,9 @@ export const OPENAI_WORDS: Readonly<Record<ProviderErrorKind, Words>> = {
 export function openaiMessage(facts: ProviderErrorFacts): string {
   const { kind, model, limit, used, requested, retryAfterMs } = facts;
   if (facts.message !== undefined) return facts.message;
-  const amounts = `Limit ${limit ?? 0}, Used ${used ?? 0}, Requested ${requested ?? 1}.`;
+  // A limit of nothing would mean a quota that waiting does not help.
+  const most = limit ?? 1;
+  const amounts = `Limit ${most}, Used ${used ?? most}, Requested ${requested ?? 1}.`;
   const again = retryAfterMs === undefined ? '' : ` Please try again in ${goDuration(retryAfterMs)}.`;
   switch (kind) {
     case 'requests':
