@@ -62,7 +62,7 @@ describe('dialects', () => {
   });
 
   it('of OpenAI: no limit of nothing where none is known, which would be a quota that waiting does not help', () => {
-    const { limit: _limit, used: _used, requested: _requested, ...unknown } = facts;
+    const unknown = { ...facts, limit: undefined, used: undefined, requested: undefined };
     expect(JSON.stringify(dialect('openai').error(unknown).body)).to.contain('Limit 1, Used 1, Requested 1.');
   });
 
