@@ -295,7 +295,5 @@ function before<T extends FairWaiter>(a: Flow<T>, b: Flow<T>): boolean {
 }
 
 function heads<T extends FairWaiter>(flows: Flow<T>[]): T[] {
-  // Stryker disable next-line ConditionalExpression,EqualityOperator: nothing is made for one alone
-  if (flows.length > 1) flows.sort((a, b) => (before(a, b) ? -1 : 1));
-  return flows.map(({ line }) => line.peek() as T);
+  return flows.sort((a, b) => (before(a, b) ? -1 : 1)).map(({ line }) => line.peek() as T);
 }
