@@ -1,6 +1,6 @@
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
-import type { LimitReading, RateLimitHints, Usage } from '../../lib/core/hints.ts';
+import type { LimitReading, Usage } from '../../lib/core/hints.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
 import { Admission } from '../../lib/limits/Admission.ts';
 import type { AdmissionGrant } from '../../lib/limits/AdmissionGrant.ts';
@@ -27,16 +27,6 @@ export const left = (remaining: number | undefined): LimitReading => ({
   remaining,
   resetMs: undefined,
   windowMs: 60_000,
-});
-
-export const hints = (part: Partial<RateLimitHints> = {}): RateLimitHints => ({
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-  ...part,
 });
 
 export const usage = (totalTokens: number): Usage => ({
@@ -119,3 +109,9 @@ export class AdmissionBench {
     return this.machine.poolOf(model).targets[at] as AdmissionTarget;
   }
 }
+
+/** With a quota of the account. */
+export const account = (
+  rates: NonNullable<NonNullable<AdmissionOptions['quota']>['account']>,
+  rest: AdmissionOptions = {},
+): AdmissionBench => new AdmissionBench({ ...rest, quota: { account: rates } });

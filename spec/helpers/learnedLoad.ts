@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { LimitReading, RateLimitHints } from '../../lib/core/hints.ts';
+import type { LimitReading } from '../../lib/core/hints.ts';
 import type { SentMark } from '../../lib/limits/BetweenRejections.ts';
 import { LearnedRate } from '../../lib/limits/LearnedRate.ts';
 import { paceAt } from '../../lib/limits/ProbePace.ts';
@@ -12,16 +12,6 @@ export const reading = (limit: number, windowMs = 60_000): LimitReading => ({
   resetMs: undefined,
   windowMs,
 });
-export const named = (part: Partial<RateLimitHints>): RateLimitHints => ({
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-  ...part,
-});
-
 /** When the first one is sent. */
 export const FROM_MS = 1000;
 

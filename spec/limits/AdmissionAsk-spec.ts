@@ -1,11 +1,6 @@
 import { expect } from 'chai';
-import type { AdmissionOptions } from '../../lib/limits/AdmissionOptions.ts';
-import { AdmissionBench, failure } from '../helpers/admissionBench.ts';
+import { account, AdmissionBench, failure } from '../helpers/admissionBench.ts';
 
-const account = (
-  rates: NonNullable<NonNullable<AdmissionOptions['quota']>['account']>,
-  rest: AdmissionOptions = {},
-): AdmissionBench => new AdmissionBench({ ...rest, quota: { account: rates } });
 const oneASecond = { requestsPerMinute: 60 };
 
 describe('Admission', () => {

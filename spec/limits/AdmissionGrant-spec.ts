@@ -3,7 +3,8 @@ import { DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { revoked } from '../../lib/limits/AdmissionGrant.ts';
 import type { AdmissionOptions } from '../../lib/limits/AdmissionOptions.ts';
-import { AdmissionBench, failure, hints, left, usage } from '../helpers/admissionBench.ts';
+import { AdmissionBench, failure, left, usage } from '../helpers/admissionBench.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const both: AdmissionOptions = {
   models: { m: { deployments: [{ quota: { requestsPerMinute: 60, burstRequests: 10, tokensPerMinute: 6000 } }] } },
@@ -23,7 +24,7 @@ describe('AdmissionGrant', () => {
       grant.dispatched(30);
       expect(bench.target().learned.sent(30).order, 'it was told once').to.equal(2);
       bench.nowMs = 30;
-      grant.observe(30, hints({ requests: left(5) }));
+      grant.observe(30, hintsOf({ requests: left(5) }));
       expect(level(bench, 'requests')).to.be.closeTo(5, 0.1);
       expect(grant.reservedTokens).to.equal(100);
     });
@@ -58,9 +59,9 @@ describe('AdmissionGrant', () => {
     it('begins a pause for all, and none once it has ended', () => {
       const bench = new AdmissionBench();
       const [one, other] = [bench.take(), bench.take()];
-      expect(one.observe(0, hints({ retryAfterMs: 400 }))).to.equal(400);
+      expect(one.observe(0, hintsOf({ retryAfterMs: 400 }))).to.equal(400);
       bench.end(other, SUCCESS);
-      const told = hints({ retryAfterMs: 900, requests: { ...left(undefined), limit: 90 } });
+      const told = hintsOf({ retryAfterMs: 900, requests: { ...left(undefined), limit: 90 } });
       expect(other.observe(0, told)).to.equal(0);
       expect(bench.target().snapshotLayers(0)[0]?.requests).to.equal(undefined);
       other.responded(0, 503);
@@ -161,29 +162,29 @@ describe('AdmissionGrant', () => {
       expect(learns('rate_limited')).to.equal(true);
       expect(learns('rate_limited', undefined, false)).to.equal(false);
       expect(learns('server_error')).to.equal(false);
-      expect(learns('server_error', hints({ slowDown: true }))).to.equal(false);
+      expect(learns('server_error', hintsOf({ slowDown: true }))).to.equal(false);
       expect(learns('overloaded')).to.equal(false);
-      expect(learns('overloaded', hints())).to.equal(false);
-      expect(learns('overloaded', hints({ slowDown: true }))).to.equal(true);
+      expect(learns('overloaded', hintsOf())).to.equal(false);
+      expect(learns('overloaded', hintsOf({ slowDown: true }))).to.equal(true);
     });
 
     it('learns nothing of requests where there was room for one, and none for its tokens', () => {
       const told = (requests: number | undefined, tokens: number | undefined): boolean =>
-        learns('rate_limited', hints({ requests: left(requests), tokens: left(tokens) }));
+        learns('rate_limited', hintsOf({ requests: left(requests), tokens: left(tokens) }));
       expect(told(1, 99)).to.equal(false);
       expect(told(0, 99)).to.equal(true);
       expect(told(0.9, 99)).to.equal(true);
       expect(told(1, 100)).to.equal(true);
       expect(told(undefined, 99)).to.equal(true);
       expect(told(1, undefined)).to.equal(true);
-      expect(learns('rate_limited', hints({ tokens: left(5) }))).to.equal(true);
-      expect(learns('rate_limited', hints({ requests: left(5) }))).to.equal(true);
+      expect(learns('rate_limited', hintsOf({ tokens: left(5) }))).to.equal(true);
+      expect(learns('rate_limited', hintsOf({ requests: left(5) }))).to.equal(true);
     });
 
     it('takes a limit that the provider names', () => {
       const bench = new AdmissionBench();
       const grant = bench.take();
-      grant.observe(0, hints({ requests: { ...left(undefined), limit: 90 } }));
+      grant.observe(0, hintsOf({ requests: { ...left(undefined), limit: 90 } }));
       expect(learned(bench)).to.equal(90);
     });
 

@@ -1,13 +1,8 @@
 import { expect } from 'chai';
 import { DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
-import type { AdmissionOptions } from '../../lib/limits/AdmissionOptions.ts';
 import type { AdmissionTenant } from '../../lib/limits/AdmissionTenant.ts';
-import { AdmissionBench, failure, usage } from '../helpers/admissionBench.ts';
+import { account, AdmissionBench, failure, usage } from '../helpers/admissionBench.ts';
 
-const account = (
-  rates: NonNullable<NonNullable<AdmissionOptions['quota']>['account']>,
-  rest: AdmissionOptions = {},
-): AdmissionBench => new AdmissionBench({ ...rest, quota: { account: rates } });
 const oneASecond = { requestsPerMinute: 60 };
 
 describe('Admission', () => {

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { SUCCESS } from '../../lib/core/outcome.ts';
 import type { AdmissionOptions, DeploymentOptions } from '../../lib/limits/AdmissionOptions.ts';
 import type { AdmissionTarget, TargetGate } from '../../lib/limits/AdmissionTarget.ts';
-import { AdmissionBench, failure, hints, left } from '../helpers/admissionBench.ts';
+import { AdmissionBench, failure, left } from '../helpers/admissionBench.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const served = (deployment: DeploymentOptions, rest: AdmissionOptions = {}): AdmissionBench =>
   new AdmissionBench({ ...rest, models: { m: { deployments: [deployment] } } });
@@ -98,7 +99,7 @@ describe('AdmissionTarget', () => {
 
     it('looks again after a while where a rate is being learned', () => {
       const bench = served({ quota: { requestsPerMinute: 6, burstRequests: 1 } });
-      bench.take().observe(0, hints({ requests: { ...left(0), limit: 6 } }));
+      bench.take().observe(0, hintsOf({ requests: { ...left(0), limit: 6 } }));
       expect(bench.target().waitMs(0, ONE)).to.equal(10_000);
       const grown = new AdmissionBench({ models: { m: {} } });
       grown.end(grown.take(), failure('rate_limited', { retryAfterMs: 0 }));
@@ -243,7 +244,7 @@ describe('AdmissionTarget', () => {
       ],
       [
         'a rate of tokens that was named',
-        (target: AdmissionTarget) => target.learned.reported(0, hints({ tokens: { ...left(undefined), limit: 30 } })),
+        (target: AdmissionTarget) => target.learned.reported(0, hintsOf({ tokens: { ...left(undefined), limit: 30 } })),
         [false, true],
       ],
     ] as const) {
@@ -263,7 +264,7 @@ describe('AdmissionTarget', () => {
 
     it('keeps a rate of requests that was named', () => {
       const bench = served({ quota: { requestsPerMinute: 60 } });
-      bench.target().learned.reported(0, hints({ requests: { ...left(undefined), limit: 30 } }));
+      bench.target().learned.reported(0, hintsOf({ requests: { ...left(undefined), limit: 30 } }));
       bench.nowMs = 10_000;
       expect(forgettable(bench)).to.deep.equal([false, true]);
     });

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import type { LimitReading, RateLimitHints } from '../../lib/core/hints.ts';
+import type { LimitReading } from '../../lib/core/hints.ts';
 import { LearnedRate } from '../../lib/limits/LearnedRate.ts';
 import type { LayerOptions } from '../../lib/limits/QuotaLayer.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const minute = (limit: number): LimitReading => ({
   limit,
@@ -9,16 +10,6 @@ const minute = (limit: number): LimitReading => ({
   resetMs: undefined,
   windowMs: 60_000,
 });
-const named = (part: Partial<RateLimitHints>): RateLimitHints => ({
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-  ...part,
-});
-
 /** Someone always waits for the rate, and is sent whenever there is room. */
 class Load {
   readonly rate: LearnedRate;
@@ -55,12 +46,12 @@ describe('LearnedRate', () => {
     const { rate } = new Load({ tokensPerMinute: 6000, burstTokens: 1000 });
     const tokens = (): object => rate.snapshot(0).tokens ?? {};
 
-    rate.reported(0, named({ tokens: minute(3000) }));
+    rate.reported(0, hintsOf({ tokens: minute(3000) }));
     expect(tokens()).to.include({ perMinute: 3000, burst: 1000 });
-    rate.reported(0, named({ tokens: { ...minute(9000), windowMs: 86_400_000 } }));
-    rate.reported(0, named({ tokens: minute(0) }));
+    rate.reported(0, hintsOf({ tokens: { ...minute(9000), windowMs: 86_400_000 } }));
+    rate.reported(0, hintsOf({ tokens: minute(0) }));
     expect(tokens()).to.include({ perMinute: 3000 });
-    rate.reported(0, named({ tokens: minute(9000) }));
+    rate.reported(0, hintsOf({ tokens: minute(9000) }));
     expect(tokens()).to.include({ perMinute: 6000, burst: 1000 });
   });
 

@@ -3,7 +3,8 @@ import type { SentMark } from '../../lib/limits/BetweenRejections.ts';
 import { paceAt } from '../../lib/limits/ProbePace.ts';
 import type { LayerOptions } from '../../lib/limits/QuotaLayer.ts';
 import { RateSearch } from '../../lib/limits/RateSearch.ts';
-import { FROM_MS, Load, named, reading, reserve, same, start } from '../helpers/learnedLoad.ts';
+import { FROM_MS, Load, reading, reserve, same, start } from '../helpers/learnedLoad.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 // The search for the rate has its own tests: here a second one is told what the first one should be.
 
@@ -178,36 +179,36 @@ describe('LearnedRate', () => {
   describe('as a limit that is named', () => {
     it('takes it at once, as the most', () => {
       const load = new Load();
-      load.rate.reported(FROM_MS, named({ requests: reading(300) }));
+      load.rate.reported(FROM_MS, hintsOf({ requests: reading(300) }));
       expect(load.at(FROM_MS).perMinute).to.equal(300);
-      load.rate.reported(FROM_MS, named({ requests: reading(900) }));
+      load.rate.reported(FROM_MS, hintsOf({ requests: reading(900) }));
       expect(load.at(FROM_MS)).to.deep.include({ perMinute: 600, burst: 10 });
-      load.rate.reported(FROM_MS, named({ requests: reading(5, 1000) }));
+      load.rate.reported(FROM_MS, hintsOf({ requests: reading(5, 1000) }));
       expect(load.at(FROM_MS).perMinute).to.equal(300);
     });
 
     it('passes over what names no limit of a minute or less', () => {
       const load = new Load();
-      load.rate.reported(FROM_MS, named({ requests: reading(300) }));
+      load.rate.reported(FROM_MS, hintsOf({ requests: reading(300) }));
       for (const other of [undefined, reading(0), reading(-1), reading(5, 0), reading(100, 60_001)]) {
-        load.rate.reported(FROM_MS, named({ requests: other }));
+        load.rate.reported(FROM_MS, hintsOf({ requests: other }));
         expect(load.at(FROM_MS).perMinute).to.equal(300);
       }
-      load.rate.reported(FROM_MS, named({ tokens: reading(5, 0) }));
+      load.rate.reported(FROM_MS, hintsOf({ tokens: reading(5, 0) }));
       expect(load.rate.snapshot(FROM_MS).tokens).to.equal(undefined);
     });
 
     it('leaves one that is shared to those who share it', () => {
       const load = new Load({}, 300);
-      load.rate.reported(FROM_MS, named({ requests: reading(300) }));
+      load.rate.reported(FROM_MS, hintsOf({ requests: reading(300) }));
       expect(load.at(FROM_MS).perMinute).to.equal(undefined);
-      load.rate.reported(FROM_MS, named({ requests: reading(299) }));
+      load.rate.reported(FROM_MS, hintsOf({ requests: reading(299) }));
       expect(load.at(FROM_MS).perMinute).to.equal(299);
     });
 
     it('takes it for the truth, and the third rejection in spite of it for a part that others have', () => {
       const load = new Load();
-      load.rate.reported(FROM_MS, named({ requests: reading(300) }));
+      load.rate.reported(FROM_MS, hintsOf({ requests: reading(300) }));
       const first = load.rejectLast(20);
       expect(load.at(first.atMs).perMinute).to.equal(300);
       same(load.at(first.atMs).level, reserve(300));
@@ -215,7 +216,7 @@ describe('LearnedRate', () => {
       expect(load.rate.rejected(second.atMs, second)).to.equal(false);
       expect(load.at(second.atMs).perMinute).to.equal(300);
       // Named again, it is still the same.
-      load.rate.reported(second.atMs, named({ requests: reading(300) }));
+      load.rate.reported(second.atMs, hintsOf({ requests: reading(300) }));
       const third = load.rejectLast(20);
       same(load.at(third.atMs).perMinute, 0.96 * 300);
     });
@@ -224,7 +225,7 @@ describe('LearnedRate', () => {
       const load = new Load();
       const marks = load.send(20);
       load.rate.rejected(2900, marks[19] as SentMark);
-      load.rate.reported(2900, named({ requests: reading(300) }));
+      load.rate.reported(2900, hintsOf({ requests: reading(300) }));
       expect(load.at(2900).perMinute).to.equal(300);
       expect(load.rate.advance(2900, 0, 1)).to.equal(Infinity);
       // Heard late, of the same moment.
@@ -233,7 +234,7 @@ describe('LearnedRate', () => {
       const next = load.rejectLast(20);
       expect(load.at(next.atMs).perMinute).to.equal(300);
       load.rejectLast(20);
-      load.rate.reported(load.nextMs, named({ requests: reading(200) }));
+      load.rate.reported(load.nextMs, hintsOf({ requests: reading(200) }));
       const later = load.rejectLast(20);
       expect(load.at(later.atMs).perMinute, 'the first after another name').to.equal(200);
     });
@@ -241,7 +242,7 @@ describe('LearnedRate', () => {
 
   it('shares the least rate with what is to be had of others', () => {
     const load = new Load({}, 300);
-    load.rate.reported(FROM_MS, named({ requests: reading(900) }));
+    load.rate.reported(FROM_MS, hintsOf({ requests: reading(900) }));
     const mark = load.rejectLast(20);
     // Named above what is shared, it changes nothing; and nothing can be learned about a rate that is not limited here.
     expect(load.at(mark.atMs).perMinute).to.equal(undefined);

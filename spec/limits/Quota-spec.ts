@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { DROPPED, DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
 import type { Cost } from '../../lib/core/ports.ts';
@@ -17,6 +16,7 @@ import type { QuotaReservation } from '../../lib/limits/QuotaReservation.ts';
 import { QuotaRoute } from '../../lib/limits/QuotaRoute.ts';
 import type { QuotaTicket } from '../../lib/limits/QuotaRoute.ts';
 import { seededRandom } from '../../lib/testing/seededRandom.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const noRandom = (): number => 0;
 
@@ -86,18 +86,6 @@ const failure = (code: ErrorCode, status?: number): Outcome => ({
   kind: 'failure',
   error: new SluiceError(code, code, { status }),
 });
-
-function hints(part: Partial<RateLimitHints>): RateLimitHints {
-  return {
-    retryAfterMs: undefined,
-    retryAfterSource: undefined,
-    shouldRetry: undefined,
-    requests: undefined,
-    tokens: undefined,
-    slowDown: false,
-    ...part,
-  };
-}
 
 const minute = { limit: undefined, resetMs: undefined, windowMs: 60_000 };
 const usage = (totalTokens: number) => ({
@@ -600,7 +588,7 @@ describe('Quota', () => {
       second.dispatched(20);
       desk.take();
 
-      first.observe(20, hints({ requests: { ...minute, remaining: 5 } }));
+      first.observe(20, hintsOf({ requests: { ...minute, remaining: 5 } }));
       expect(desk.level('requests')).to.be.closeTo(3, 0.03);
     });
 
@@ -610,9 +598,9 @@ describe('Quota', () => {
       for (const [at, one] of [first, second, third].entries()) one.dispatched(at);
 
       // The first one arrived last, and its report has counted the others; the second one's is older.
-      third.observe(2, hints({ requests: { ...minute, remaining: 6 } }));
-      first.observe(2, hints({ requests: { ...minute, remaining: 4 } }));
-      second.observe(2, hints({ requests: { ...minute, remaining: 5 } }));
+      third.observe(2, hintsOf({ requests: { ...minute, remaining: 6 } }));
+      first.observe(2, hintsOf({ requests: { ...minute, remaining: 4 } }));
+      second.observe(2, hintsOf({ requests: { ...minute, remaining: 5 } }));
       expect(desk.level('requests')).to.be.closeTo(4, 0.01);
     });
 
@@ -622,7 +610,7 @@ describe('Quota', () => {
       reservation.dispatched(0);
       desk.nowMs = 2000;
 
-      reservation.observe(2000, hints({ requests: { ...minute, remaining: 1 } }));
+      reservation.observe(2000, hintsOf({ requests: { ...minute, remaining: 1 } }));
       expect(desk.level('requests')).to.equal(3);
     });
 
@@ -631,7 +619,10 @@ describe('Quota', () => {
       const reservation = desk.take({ tokens: 1000 });
       reservation.dispatched(0);
 
-      reservation.observe(0, hints({ requests: { ...minute, remaining: 500 }, tokens: { ...minute, remaining: 1e6 } }));
+      reservation.observe(
+        0,
+        hintsOf({ requests: { ...minute, remaining: 500 }, tokens: { ...minute, remaining: 1e6 } }),
+      );
       expect([desk.level('requests'), desk.level('tokens')]).to.deep.equal([9, 5000]);
     });
 
@@ -641,8 +632,8 @@ describe('Quota', () => {
       first.dispatched(0);
       second.dispatched(20);
 
-      second.observe(20, hints({ requests: { ...minute, remaining: 6 } }));
-      first.observe(20, hints({ requests: { ...minute, remaining: 2 } }));
+      second.observe(20, hintsOf({ requests: { ...minute, remaining: 6 } }));
+      first.observe(20, hintsOf({ requests: { ...minute, remaining: 2 } }));
       expect(desk.level('requests')).to.be.closeTo(6, 0.03);
     });
 
@@ -651,8 +642,8 @@ describe('Quota', () => {
       const reservation = desk.take();
       reservation.dispatched(0);
 
-      reservation.observe(0, hints({ requests: { ...minute, remaining: 0, windowMs: 86_400_000 } }));
-      reservation.observe(0, hints({ requests: { ...minute, remaining: -1 } }));
+      reservation.observe(0, hintsOf({ requests: { ...minute, remaining: 0, windowMs: 86_400_000 } }));
+      reservation.observe(0, hintsOf({ requests: { ...minute, remaining: -1 } }));
       expect(desk.level('requests')).to.equal(9);
     });
 
@@ -663,7 +654,7 @@ describe('Quota', () => {
 
       reservation.observe(
         0,
-        hints({ tokens: { limit: 6000, remaining: undefined, resetMs: 45_000, windowMs: 60_000 } }),
+        hintsOf({ tokens: { limit: 6000, remaining: undefined, resetMs: 45_000, windowMs: 60_000 } }),
       );
       expect(desk.level('tokens')).to.equal(1500);
     });
@@ -673,7 +664,7 @@ describe('Quota', () => {
       const reservation = desk.take();
       reservation.dispatched(0);
 
-      reservation.observe(0, hints({ requests: { ...minute, remaining: 2 } }));
+      reservation.observe(0, hintsOf({ requests: { ...minute, remaining: 2 } }));
       expect([desk.level('requests', 0), desk.level('requests', 1)]).to.deep.equal([9, 2]);
     });
 
@@ -682,7 +673,7 @@ describe('Quota', () => {
       const reservation = desk.take();
       reservation.dispatched(0);
 
-      expect(reservation.observe(0, hints({ retryAfterMs: 2000 }))).to.equal(2000);
+      expect(reservation.observe(0, hintsOf({ retryAfterMs: 2000 }))).to.equal(2000);
       desk.enqueue();
       expect(desk.drain()).to.deep.include({ granted: [], untilMs: 2000 });
     });
@@ -700,7 +691,7 @@ describe('Quota', () => {
     it('does not count the hint of one attempt twice', () => {
       const desk = new Desk([layer('account', both)]);
       const reservation = desk.take();
-      reservation.observe(0, hints({ retryAfterMs: 2000 }));
+      reservation.observe(0, hintsOf({ retryAfterMs: 2000 }));
 
       const error = new SluiceError('rate_limited', 'wait', { status: 429, retryAfterMs: 2000 });
       reservation.release(900, { kind: 'failure', error });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
-import type { LimitReading, RateLimitHints } from '../../lib/core/hints.ts';
+import type { LimitReading } from '../../lib/core/hints.ts';
 import { DROPPED, DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
 import { Cooldown } from '../../lib/limits/Cooldown.ts';
@@ -9,6 +9,7 @@ import { QuotaLayer } from '../../lib/limits/QuotaLayer.ts';
 import { QuotaReservation } from '../../lib/limits/QuotaReservation.ts';
 import type { SettleRules } from '../../lib/limits/QuotaReservation.ts';
 import { QuotaRoute } from '../../lib/limits/QuotaRoute.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const failure = (code: ErrorCode, status?: number): Outcome => ({
   kind: 'failure',
@@ -19,15 +20,6 @@ const left = (remaining: number): LimitReading => ({
   remaining,
   resetMs: undefined,
   windowMs: 60_000,
-});
-const hints = (part: Partial<RateLimitHints> = {}): RateLimitHints => ({
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-  ...part,
 });
 const usage = (totalTokens: number) => ({
   inputTokens: totalTokens,
@@ -94,7 +86,7 @@ describe('QuotaReservation', () => {
       const one = reserve(0);
       one.dispatched(0);
       one.dispatched(30);
-      one.observe(30, hints({ requests: left(5) }));
+      one.observe(30, hintsOf({ requests: left(5) }));
       expect(requests(30)).to.be.closeTo(5, 0.1);
     });
 
@@ -104,7 +96,7 @@ describe('QuotaReservation', () => {
       ended.dispatched(30);
       const one = reserve(30);
       one.dispatched(30);
-      one.observe(30, hints({ requests: left(5) }));
+      one.observe(30, hintsOf({ requests: left(5) }));
       expect(requests(30)).to.be.closeTo(5, 0.1);
     });
   });
@@ -112,7 +104,7 @@ describe('QuotaReservation', () => {
   describe('as an answer', () => {
     for (const [name, answer] of [
       ['a response', (one: QuotaReservation) => one.responded(0, 200)],
-      ['a report', (one: QuotaReservation) => one.observe(0, hints())],
+      ['a report', (one: QuotaReservation) => one.observe(0, hintsOf())],
       ['usage', (one: QuotaReservation) => one.settle(0, usage(1000))],
     ] as const) {
       it(`gives nothing back for a connection that failed after ${name}`, () => {
@@ -128,14 +120,14 @@ describe('QuotaReservation', () => {
       const one = reserve(0);
       one.dispatched(0);
       one.release(0, SUCCESS);
-      expect(one.observe(0, hints({ retryAfterMs: 500, requests: left(0) }))).to.equal(0);
+      expect(one.observe(0, hintsOf({ retryAfterMs: 500, requests: left(0) }))).to.equal(0);
       expect([requests(0), cooldown.waitMs(0)]).to.deep.equal([9, 0]);
     });
 
     it('is no hint where it names no wait', () => {
       const one = reserve(0);
       one.dispatched(0);
-      expect(one.observe(0, hints())).to.equal(0);
+      expect(one.observe(0, hintsOf())).to.equal(0);
       expect(one.release(0, failure('rate_limited', 429))).to.include({ cooldownMs: 1000 });
     });
 
@@ -143,7 +135,7 @@ describe('QuotaReservation', () => {
       const own = new QuotaRoute([layer], cooldown, undefined);
       const one = new QuotaReservation(0, own, { requests: 1, tokens: 0 }, { settle: 'usage', refundOn: {} });
       one.dispatched(0);
-      one.observe(0, hints({ requests: left(0) }));
+      one.observe(0, hintsOf({ requests: left(0) }));
       expect(requests(0)).to.equal(9);
     });
   });
