@@ -15,6 +15,7 @@ const PER_MS = PER_MINUTE / 60_000;
 const PROCESSES = 3;
 /** How much later than it should a timer, or the answer of a server, may be on a busy machine. */
 const LATE_MS = 150;
+const WITHIN_MS = 10_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -22,7 +23,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 class Load {
   readonly grantsMs: number[] = [];
   readonly refusals = new Map<string, number>();
-  readonly changes: StoreChange[] = [];
+  readonly changes: StoreChange[][] = [];
   readonly longestMs: number[] = [];
   readonly #clients: RedisClientType[] = [];
   readonly #stores: RedisStore[] = [];
@@ -33,8 +34,10 @@ class Load {
     for (let process = 0; process < PROCESSES; process++) {
       const client: RedisClientType = createClient({ socket: { port, host: '127.0.0.1', reconnectStrategy: 50 } });
       await client.connect();
+      const changes: StoreChange[] = [];
+      this.changes.push(changes);
       const onChange = (change: StoreChange): void => {
-        if (this.#running) this.changes.push(change);
+        if (this.#running) changes.push(change);
       };
       const store = redisStore(client, { commandTimeoutMs: 400, probeMs: 200, onChange, ...options });
       this.#clients.push(client);
@@ -68,6 +71,29 @@ class Load {
     return this.grantsMs.filter((atMs) => atMs >= fromMs && atMs < untilMs).length;
   }
 
+  /** Waits until calls of all processes have gone at the whole rate for half a second, which a busy machine may put off. */
+  async fullRate(): Promise<void> {
+    const sinceMs = performance.now();
+    await this.until((nowMs) => {
+      const shared = this.changes.every((changes) => changes.at(-1)?.type !== 'store.lost');
+      return shared && nowMs - sinceMs >= 500 && this.between(nowMs - 500, nowMs) > 0.8 * PER_MS * 500;
+    }, 'has the whole rate');
+  }
+
+  async until(reached: (nowMs: number) => boolean, what: string): Promise<void> {
+    const sinceMs = performance.now();
+    while (!reached(performance.now())) {
+      expect(performance.now() - sinceMs, `ms until it ${what}`).to.be.below(WITHIN_MS);
+      await pause(20);
+    }
+  }
+
+  /** A process that is held up at its start may find the store lost, and not know yet among how many it shares. */
+  forget(): void {
+    this.refusals.clear();
+    for (const changes of this.changes) changes.length = 0;
+  }
+
   /** The most that was granted above the quota in any stretch of time. */
   get excess(): number {
     let most = -Infinity;
@@ -97,59 +123,56 @@ interface Ready {
 
 /** One loss, to a server of its own. */
 interface Scene extends Ready {
-  /** When the server was broken, when it was about to be mended, and when it was. */
-  readonly brokenMs: number;
+  /** When all processes had noticed, when it was about to be mended, and when it was. */
+  readonly noticedMs: number;
   readonly mendingMs: number;
   readonly mendedMs: number;
 }
 
 interface Break {
   readonly breaking: (scene: Ready) => unknown;
+  /** Whether the processes notice it. Default: yes. */
+  readonly noticed?: boolean;
+  /** How long it stays broken, once they have. */
   readonly awayMs: number;
   readonly mending: (scene: Ready) => unknown;
-  readonly afterMs: number;
   readonly options?: RedisStoreOptions;
 }
 
-const AWAY_MS = 1500;
-const BACK_MS = 2500;
+const AWAY_MS = 1000;
 
 const BREAKS = {
   stopped: {
     breaking: ({ server }) => server.stop(),
     awayMs: AWAY_MS,
     mending: ({ server }) => server.start(),
-    afterMs: BACK_MS,
   },
   hanging: {
     breaking: ({ server }) => server.pause(),
     awayMs: AWAY_MS,
     mending: ({ server }) => server.resume(),
-    afterMs: BACK_MS,
   },
   readOnly: {
     breaking: ({ admin }) => admin.sendCommand(['REPLICAOF', '127.0.0.1', '1']),
     awayMs: AWAY_MS,
     mending: ({ admin }) => admin.sendCommand(['REPLICAOF', 'NO', 'ONE']),
-    afterMs: BACK_MS,
   },
   emptied: {
     breaking: ({ admin }) => admin.flushAll(),
+    noticed: false,
     awayMs: 300,
     mending: ({ admin }) => admin.flushAll(),
-    afterMs: 600,
   },
   unscripted: {
     breaking: ({ admin }) => admin.scriptFlush(),
+    noticed: false,
     awayMs: 300,
     mending: ({ admin }) => admin.scriptFlush(),
-    afterMs: 1000,
   },
   refusing: {
     breaking: ({ server }) => server.stop(),
-    awayMs: 1000,
+    awayMs: 500,
     mending: ({ server }) => server.start(),
-    afterMs: BACK_MS,
     options: { onStoreLoss: 'refuse' },
   },
 } satisfies Record<string, Break>;
@@ -160,8 +183,8 @@ const PAIRS = [
   ['readOnly', 'refusing'],
 ] as const;
 
-/** Runs the load, breaks the store for a while, mends it, and lets it go on for a while. */
-async function through({ breaking, awayMs, mending, afterMs, options }: Break): Promise<Scene> {
+/** Runs the load, breaks the store for a while, mends it, and waits until all goes as before. */
+async function through({ breaking, awayMs, mending, noticed = true, options }: Break): Promise<Scene> {
   const server = await startRedisServer();
   const admin: RedisClientType = createClient({
     socket: { port: server.port, host: '127.0.0.1', reconnectStrategy: 50 },
@@ -172,15 +195,17 @@ async function through({ breaking, awayMs, mending, afterMs, options }: Break): 
   const scene = { server, admin, load };
   try {
     await load.start(server.port, options);
-    await pause(500);
+    await load.fullRate();
+    load.forget();
     await breaking(scene);
-    const brokenMs = performance.now();
+    if (noticed) await load.until(() => load.changes.every((changes) => changes.length > 0), 'notices the loss');
+    const noticedMs = performance.now();
     await pause(awayMs);
     const mendingMs = performance.now();
     await mending(scene);
     const mendedMs = performance.now();
-    await pause(afterMs);
-    return { ...scene, brokenMs, mendingMs, mendedMs };
+    await load.fullRate();
+    return { ...scene, noticedMs, mendingMs, mendedMs };
   } finally {
     admin.destroy();
     await load.stop();
@@ -213,14 +238,14 @@ describeWithRedis('redisStore, when the store is lost', function () {
     expect([...load.refusals]).to.deep.equal([]);
   };
 
-  const expectLostAndBack = ({ load, mendedMs }: Scene): void => {
-    const types = load.changes.map(({ type }) => type);
-    expect(types.slice(0, PROCESSES)).to.deep.equal(Array(PROCESSES).fill('store.lost'));
-    expect(types.filter((type) => type === 'store.returned')).to.have.length(PROCESSES);
-    const shared = load.between(mendedMs - AWAY_MS + 500, mendedMs);
-    expect(shared, 'by shares').to.be.within(0.5 * PER_MS * (AWAY_MS - 500), PER_MS * AWAY_MS);
-    // Back at the full rate within two seconds.
-    expect(load.between(mendedMs + 2000, mendedMs + 2500)).to.be.above(0.6 * PER_MS * 500);
+  const expectLostAndBack = ({ load, noticedMs, mendingMs }: Scene): void => {
+    for (const changes of load.changes) {
+      // A process that was held up may take the store for lost once more.
+      const turns = Array.from({ length: Math.max(1, changes.length / 2) }, () => ['store.lost', 'store.returned']);
+      expect(changes.map(({ type }) => type)).to.deep.equal(turns.flat());
+    }
+    const whole = PER_MS * (mendingMs - noticedMs);
+    expect(load.between(noticedMs, mendingMs), 'by shares').to.be.within(0.4 * whole, whole + BURST);
   };
 
   it('goes on with shares while the server is stopped, and returns when it is back, empty', async () => {
@@ -233,7 +258,7 @@ describeWithRedis('redisStore, when the store is lost', function () {
     const scene = await sceneOf('hanging');
     expectWithinQuota(scene);
     expectLostAndBack(scene);
-    expect(scene.load.changes[0]?.reason).to.equal('TIMEOUT');
+    expect(scene.load.changes[0]?.[0]?.reason).to.equal('TIMEOUT');
     // The bound of a command, and what is in line before it.
     expect(Math.max(...scene.load.longestMs)).to.be.below(3000);
   });
@@ -242,27 +267,26 @@ describeWithRedis('redisStore, when the store is lost', function () {
     const scene = await sceneOf('readOnly');
     expectWithinQuota(scene);
     expectLostAndBack(scene);
-    expect(scene.load.changes[0]?.reason).to.equal('READONLY');
+    expect(scene.load.changes[0]?.[0]?.reason).to.equal('READONLY');
   });
 
   it('begins empty where all keys were lost, and does not count that as a loss', async () => {
     const scene = await sceneOf('emptied');
     expectWithinQuota(scene);
-    expect(scene.load.changes).to.deep.equal([]);
+    expect(scene.load.changes.flat()).to.deep.equal([]);
   });
 
   it('does not notice that scripts were forgotten', async () => {
     const scene = await sceneOf('unscripted');
     const { load, mendedMs } = scene;
     expectWithinQuota(scene);
-    expect(load.changes).to.deep.equal([]);
-    expect(load.between(mendedMs, mendedMs + 1000)).to.be.above(0.7 * PER_MS * 1000);
+    expect(load.changes.flat()).to.deep.equal([]);
+    expect(load.between(mendedMs, mendedMs + 500)).to.be.above(0.5 * PER_MS * 500);
   });
 
   it('refuses instead, where it is told to, those who wait and those who come', async () => {
-    const { load, brokenMs, mendingMs, mendedMs } = await sceneOf('refusing');
-    expect(load.between(brokenMs + 500, mendingMs)).to.equal(0);
+    const { load, noticedMs, mendingMs } = await sceneOf('refusing');
+    expect(load.between(noticedMs, mendingMs)).to.equal(0);
     expect([...load.refusals.keys()]).to.deep.equal(['limiter_unavailable']);
-    expect(load.between(mendedMs + 2000, Infinity)).to.be.above(0.6 * PER_MS * 500);
   });
 });
