@@ -397,68 +397,67 @@ describe('SharedLanesDesk', () => {
     const action = fc.record({ kind: fc.nat(19), who: fc.nat(2), which: fc.nat(30), afterMs: fc.nat(1200) });
     let granted = 0;
     let lost = 0;
-    await fc.assert(
-      fc.asyncProperty(fc.array(action, { minLength: 10, maxLength: 40 }), async (actions) => {
-        runtime = virtualRuntime();
-        server = new LanesServer(runtime);
-        const members = [member(), member(), member()];
-        const turns: { readonly turn: AskedTurn; readonly of: Member; readonly lane: string; over: boolean }[] = [];
-        const judge = (): void => {
-          const acting = new Set<string>();
-          for (const { turn, of, lane, over } of turns) {
-            if (!turn.place || over || of.stopped) continue;
-            turn.place.check?.();
-            if (turn.lost) continue;
-            expect(acting.has(lane), `${lane} at ${runtime.clock.now()}`).to.be.false;
-            acting.add(lane);
+    const property = fc.asyncProperty(fc.array(action, { minLength: 10, maxLength: 40 }), async (actions) => {
+      runtime = virtualRuntime();
+      server = new LanesServer(runtime);
+      const members = [member(), member(), member()];
+      const turns: { readonly turn: AskedTurn; readonly of: Member; readonly lane: string; over: boolean }[] = [];
+      const judge = (): void => {
+        const acting = new Set<string>();
+        for (const { turn, of, lane, over } of turns) {
+          if (!turn.place || over || of.stopped) continue;
+          turn.place.check?.();
+          if (turn.lost) continue;
+          expect(acting.has(lane), `${lane} at ${runtime.clock.now()}`).to.be.false;
+          acting.add(lane);
+        }
+      };
+      for (const { kind, who, which, afterMs } of actions) {
+        const of = members[who]!;
+        if (kind < 8 && !of.stopped) {
+          const lane = `c-${which % 2}`;
+          turns.push({ turn: askTurn(of.lanes, lane, { supersede: kind === 0 }), of, lane, over: false });
+        } else if (kind < 13) {
+          const holds = turns.filter((each) => each.turn.place && !each.over && !each.of.stopped);
+          const each = holds[which % Math.max(1, holds.length)];
+          if (each) {
+            each.over = true;
+            each.turn.place?.release();
           }
-        };
-        for (const { kind, who, which, afterMs } of actions) {
-          const of = members[who]!;
-          if (kind < 8 && !of.stopped) {
-            const lane = `c-${which % 2}`;
-            turns.push({ turn: askTurn(of.lanes, lane, { supersede: kind === 0 }), of, lane, over: false });
-          } else if (kind < 13) {
-            const holds = turns.filter((each) => each.turn.place && !each.over && !each.of.stopped);
-            const each = holds[which % Math.max(1, holds.length)];
-            if (each) {
-              each.over = true;
-              each.turn.place?.release();
-            }
-          } else if (kind === 13) {
-            const each = turns[which % Math.max(1, turns.length)];
-            if (each && !each.of.stopped) each.turn.unsubscribe();
-          } else if (kind === 14) of.way.state = which % 2 ? 'hangs' : 'cut';
-          else if (kind < 17) of.way.state = 'up';
-          else if (kind === 17) of.stop();
-          else of.goOn();
+        } else if (kind === 13) {
+          const each = turns[which % Math.max(1, turns.length)];
+          if (each && !each.of.stopped) each.turn.unsubscribe();
+        } else if (kind === 14) of.way.state = which % 2 ? 'hangs' : 'cut';
+        else if (kind < 17) of.way.state = 'up';
+        else if (kind === 17) of.stop();
+        else of.goOn();
+        judge();
+        for (let leftMs = afterMs; leftMs > 0; leftMs -= 40) {
+          await pass(Math.min(40, leftMs));
           judge();
-          for (let leftMs = afterMs; leftMs > 0; leftMs -= 40) {
-            await pass(Math.min(40, leftMs));
-            judge();
-          }
         }
-        granted += turns.filter(({ turn }) => turn.place).length;
-        lost += turns.filter(({ turn }) => turn.lost?.code === 'lane_lost').length;
-        // Whatever happened, the lanes become free again.
-        for (const each of members) {
-          each.goOn();
-          each.way.state = 'up';
-        }
-        for (const { turn } of turns) {
-          turn.place?.release();
-          turn.unsubscribe();
-        }
-        await pass(LEASE_MS + 500);
-        for (const lane of ['c-0', 'c-1']) {
-          const last = askTurn(members[0]!.lanes, lane);
-          await pass(600);
-          expect(last.place, lane).to.not.be.undefined;
-        }
-      }),
-      { numRuns: RUNS },
-    );
+      }
+      granted += turns.filter(({ turn }) => turn.place).length;
+      lost += turns.filter(({ turn }) => turn.lost?.code === 'lane_lost').length;
+      // Whatever happened, the lanes become free again.
+      for (const each of members) {
+        each.goOn();
+        each.way.state = 'up';
+      }
+      for (const { turn } of turns) {
+        turn.place?.release();
+        turn.unsubscribe();
+      }
+      await pass(LEASE_MS + 500);
+      for (const lane of ['c-0', 'c-1']) {
+        const last = askTurn(members[0]!.lanes, lane);
+        await pass(600);
+        expect(last.place, lane).to.not.be.undefined;
+      }
+    });
+    // Once in a while no turn of so many runs is lost, and then they have shown too little.
+    do await fc.assert(property, { numRuns: RUNS });
+    while (lost === 0);
     expect(granted).to.be.above(50);
-    expect(lost).to.be.above(0);
   });
 });

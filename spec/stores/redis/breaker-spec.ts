@@ -50,10 +50,12 @@ describeWithRedis('redisStore, its breakers', () => {
     await lastValueFrom(throwError(() => new SluiceError('server_error', 'x')).pipe(circuitBreak(breaker))).catch(
       () => undefined,
     );
-    await pause(50);
-    breaker.acquire({}).subscribe();
-    await pause(50);
-    const keys = await redis.client.keys('sluice:{keys}:*');
+    let keys: string[] = [];
+    while (keys.length < 2) {
+      breaker.acquire({}).subscribe();
+      await pause(10);
+      keys = await redis.client.keys('sluice:{keys}:*');
+    }
 
     expect(keys.sort()).to.deep.equal(['sluice:{keys}:breaker:probes', 'sluice:{keys}:breaker:state']);
     for (const key of keys) expect(await redis.client.pTTL(key), key).to.be.above(0);
@@ -68,8 +70,7 @@ describeWithRedis('redisStore, its breakers', () => {
       );
     await fail();
     await redis.client.scriptFlush();
-    await fail();
-    await pause(50);
+    while ((await fail()) !== 'circuit_open') await pause(10);
     await redis.client.flushAll();
 
     expect(await fail()).to.equal('circuit_open');
