@@ -162,27 +162,29 @@ export class Admission {
     let untilMs = this.#targets.stuckAtMs;
     // Stryker disable next-line ConditionalExpression: nothing is gone through for nobody
     if (this.#waiting === 0) return { kind: 'wait', untilMs };
+    let due: AdmissionTicket | undefined;
     for (const pool of this.#targets.busy()) {
       const unavailableMs = pool.unavailableMs(nowMs);
       if (unavailableMs > 0) return this.#refuse(pool.oldest() as AdmissionTicket, unavailable(unavailableMs));
       const first = pool.firstToExpire();
       if (first === undefined) continue;
       const leastMs = pool.foreseenMs(nowMs, NOTHING, { requests: first.cost.requests, tokens: 0 });
-      if (first.expiresAtMs < nowMs + leastMs || first.expiresAtMs <= nowMs) {
-        const ownMs = Math.max(leastMs, pool.foreseenMs(nowMs, NOTHING, first.cost));
-        return this.#refuse(first, refusedBy(first.bound, pool.retryAfterMs(nowMs, ownMs)));
-      }
+      if (first.expiresAtMs < nowMs + leastMs || first.expiresAtMs < nowMs) return this.#expire(nowMs, first, leastMs);
+      if (first.expiresAtMs === nowMs) due ??= first;
       untilMs = Math.min(untilMs, first.expiresAtMs);
     }
     const free = Math.min(this.#rules.maxInFlight, this.lent) - this.inFlight;
-    if (free <= 0) return { kind: 'wait', untilMs };
-    const choice = chooseNext(nowMs, this.#targets.busy(), this.#tenants, {
-      free,
-      passShare: this.#rules.passShare,
-      levelFull: (level) => this.levels.full(level),
-    });
-    if (choice.kind === 'go') return this.#grant(nowMs, choice);
-    return { kind: 'wait', untilMs: Math.min(untilMs, choice.untilMs) };
+    if (free > 0) {
+      const choice = chooseNext(nowMs, this.#targets.busy(), this.#tenants, {
+        free,
+        passShare: this.#rules.passShare,
+        levelFull: (level) => this.levels.full(level),
+      });
+      if (choice.kind === 'go') return this.#grant(nowMs, choice);
+      untilMs = Math.min(untilMs, choice.untilMs);
+    }
+    // At its bound itself a ticket may still go.
+    return due ? this.#expire(nowMs, due, 0) : { kind: 'wait', untilMs };
   }
 
   /** The verdict on an attempt, once. Its slot stays taken until {@link close}. */
@@ -204,6 +206,12 @@ export class Admission {
     this.#held.delete(grant);
     this.levels.move(ticket.level, -1);
     this.#tenants.move(ticket.from, 0, -1);
+  }
+
+  #expire(nowMs: number, ticket: AdmissionTicket, leastMs: number): AdmissionStep {
+    const { pool, bound, cost } = ticket;
+    const ownMs = Math.max(leastMs, pool.foreseenMs(nowMs, NOTHING, cost));
+    return this.#refuse(ticket, refusedBy(bound, pool.retryAfterMs(nowMs, ownMs)));
   }
 
   #grant(nowMs: number, { ticket, targets, passes }: Choice & { kind: 'go' }): AdmissionStep {

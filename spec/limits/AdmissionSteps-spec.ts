@@ -66,6 +66,28 @@ describe('Admission', () => {
       expect(bench.serve().refused).to.deep.equal([]);
     });
 
+    it('lets go at its bound what can go then, and nothing later', () => {
+      const bench = account(oneASecond);
+      bench.take();
+      const [first, second, third] = [1000, 2000, 3000].map((maxWaitMs) => bench.join({ maxWaitMs }));
+      bench.nowMs = 1000;
+      expect(bench.serve()).to.deep.include({ granted: [first], refused: [] });
+      bench.nowMs = 2001;
+      expect(bench.serve()).to.deep.equal({
+        granted: [third],
+        refused: [[second, 'queue_timeout']],
+        untilMs: Infinity,
+      });
+    });
+
+    it('ends at its bound what cannot go, where all that is in flight is taken, too', () => {
+      const bench = account(oneASecond, { maxInFlight: 1 });
+      bench.take();
+      const ticket = bench.join({ maxWaitMs: 1000 });
+      bench.nowMs = 1000;
+      expect(bench.serve().refused).to.deep.equal([[ticket, 'queue_timeout']]);
+    });
+
     it('counts no tokens that may come back into what is hopeless, but into when to come back', () => {
       const bench = account({ tokensPerMinute: 6000 });
       for (let i = 0; i < 9; i++) bench.end(bench.take(), SUCCESS);
