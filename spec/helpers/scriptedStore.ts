@@ -1,0 +1,186 @@
+import { Observable } from 'rxjs';
+import type { SluiceError } from '../../lib/core/errors.ts';
+import type { BreakerSnapshot, Grant, LayerSnapshot, QuotaRequest } from '../../lib/core/ports.ts';
+import type { CircuitBreakerOptions } from '../../lib/limits/breakerRules.ts';
+import type {
+  LimitStore,
+  NamedLayer,
+  RouteOptions,
+  SharedBreaker,
+  SharedRoute,
+  SharedSlots,
+} from '../../lib/limits/LimitStore.ts';
+
+/** A store that does only what a test says, and remembers what it was told. */
+export class ScriptedStore {
+  readonly slots: Map<string, ScriptedSlots> = new Map();
+  readonly breakers: Map<string, ScriptedBreaker> = new Map();
+  /** By the names of their layers, with a blank between. */
+  readonly routes: Map<string, ScriptedRoute> = new Map();
+  /** What new slots have at first. */
+  have: number = Infinity;
+
+  /** That of this name. */
+  slotsOf(name: string): ScriptedSlots {
+    return found(this.slots, name);
+  }
+
+  breakerOf(name: string): ScriptedBreaker {
+    return found(this.breakers, name);
+  }
+
+  routeOf(names: string): ScriptedRoute {
+    return found(this.routes, names);
+  }
+
+  connect(): LimitStore {
+    const missing = (): never => {
+      throw new Error('not of this store');
+    };
+    return {
+      answerMs: 250,
+      quotas: () => ({
+        route: (layers, options = {}) => {
+          const route = new ScriptedRoute(layers, options);
+          this.routes.set(layers.map(({ name }) => name).join(' '), route);
+          return route;
+        },
+        reload: () => {},
+      }),
+      breaker: (name, options = {}) => {
+        const breaker = new ScriptedBreaker(options);
+        this.breakers.set(name, breaker);
+        return breaker;
+      },
+      slots: (name, limit) => {
+        const slots = new ScriptedSlots(limit, this.have);
+        this.slots.set(name, slots);
+        return slots;
+      },
+      lanes: missing,
+      spend: missing,
+      setLoss: missing,
+      onChange: missing,
+    };
+  }
+}
+
+export class ScriptedSlots implements SharedSlots {
+  limit: number;
+  have: number;
+  refusing: string | undefined;
+  onChange: (() => void) | undefined;
+  closed = false;
+  /** What is taken and wanted, as last told. */
+  used: readonly number[] = [];
+
+  constructor(limit: number, have: number) {
+    this.limit = limit;
+    this.have = Math.min(limit, have);
+  }
+
+  use(taken: number, wanted: number): void {
+    this.used = [taken, wanted];
+  }
+
+  reload(limit: number): void {
+    this.limit = limit;
+    this.have = Math.min(this.have, limit);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+}
+
+export class ScriptedBreaker implements SharedBreaker {
+  options: CircuitBreakerOptions;
+  state: BreakerSnapshot['state'] = 'closed';
+  retryAfterMs = 0;
+
+  constructor(options: CircuitBreakerOptions) {
+    this.options = options;
+  }
+
+  acquire(): never {
+    throw new Error('not asked in these tests');
+  }
+
+  snapshot(): BreakerSnapshot {
+    const { state, retryAfterMs } = this;
+    return { state, retryAfterMs, consecutiveFailures: 0, calls: 0, failures: 0 };
+  }
+
+  reload(options: CircuitBreakerOptions): void {
+    this.options = options;
+  }
+}
+
+/** One that waits in a line of the store, until the test says what becomes of it. */
+export interface ScriptedAsk {
+  readonly request: QuotaRequest;
+  /** Neither answered nor left. */
+  readonly open: boolean;
+  /** How its grant was released, once it was. */
+  readonly released: unknown[];
+  grant(): void;
+  refuse(error: SluiceError | Error): void;
+  queued(position: number, waitMs?: number): void;
+}
+
+export class ScriptedRoute implements SharedRoute {
+  readonly layers: readonly NamedLayer[];
+  readonly options: RouteOptions;
+  readonly asks: ScriptedAsk[] = [];
+  cooldownMs = 0;
+  shown: LayerSnapshot[] = [];
+  /** Grants in the tick in which it is asked. */
+  atOnce = false;
+
+  constructor(layers: readonly NamedLayer[], options: RouteOptions) {
+    this.layers = layers;
+    this.options = options;
+  }
+
+  get open(): ScriptedAsk[] {
+    return this.asks.filter(({ open }) => open);
+  }
+
+  acquire(request: QuotaRequest): Observable<Grant> {
+    return new Observable((subscriber) => {
+      const released: unknown[] = [];
+      const grant = {
+        reservedTokens: request.cost.tokens,
+        release: (outcome: unknown) => void released.push(outcome),
+        dispatched: () => {},
+        shrink: () => {},
+      };
+      this.asks.push({
+        request,
+        get open() {
+          return !subscriber.closed;
+        },
+        released,
+        grant: () => {
+          subscriber.next(grant as unknown as Grant);
+          subscriber.complete();
+        },
+        refuse: (error) => subscriber.error(error),
+        queued: (position, waitMs) => request.onQueued?.(position, waitMs),
+      });
+      if (this.atOnce) this.asks.at(-1)?.grant();
+    });
+  }
+
+  observe(): void {}
+
+  snapshot(): ReturnType<SharedRoute['snapshot']> {
+    return { waiting: this.open.length, cooldownMs: this.cooldownMs, layers: this.shown };
+  }
+}
+
+function found<V>(of: ReadonlyMap<string, V>, name: string): V {
+  const one = of.get(name);
+  if (one === undefined) throw new Error(`There is no ${name}. There are: ${[...of.keys()].join(', ')}`);
+  return one;
+}
