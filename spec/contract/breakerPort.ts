@@ -5,6 +5,7 @@ import { DROPPED, DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
 import type { AcquireRequest, BreakerPass, BreakerPort } from '../../lib/core/ports.ts';
 import type { CircuitBreakerOptions } from '../../lib/limits/breakerRules.ts';
+import type { TestOf } from '../helpers/sideBySide.ts';
 
 type Options = CircuitBreakerOptions & { readonly onFact?: (fact: SluiceFact) => void };
 
@@ -39,17 +40,22 @@ const SOON_MS = 60;
 /** What is certain to be over by then. */
 const LONG_MS = 3000;
 
-/** What every circuit breaker must do, in one process or in many. */
-export function breakerPortContract(kindOf: () => BreakerKind): void {
+/**
+ * What every circuit breaker must do, in one process or in many.
+ * Where `play` plays tests side by side, the kinds that `kindOf` gives are one: all on the same time.
+ */
+export function breakerPortContract(kindOf: () => BreakerKind, play: TestOf = it): void {
   let kind: BreakerKind;
   let openMs: number;
   let brittle: Options;
 
-  beforeEach(() => {
-    kind = kindOf();
-    ({ openMs } = kind);
-    brittle = { consecutiveFailures: FAILURES, openMs, halfOpenMaxProbes: 1, halfOpenMaxMs: 5000, rampMs: 0 };
-  });
+  const test: TestOf = (title, body) =>
+    play(title, () => {
+      kind = kindOf();
+      ({ openMs } = kind);
+      brittle = { consecutiveFailures: FAILURES, openMs, halfOpenMaxProbes: 1, halfOpenMaxMs: 5000, rampMs: 0 };
+      return body();
+    });
 
   const until = async (condition: () => boolean): Promise<void> => {
     const endMs = kind.nowMs() + LONG_MS;
@@ -94,7 +100,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
   };
   const soon = (): Promise<void> => kind.pass(SOON_MS);
 
-  it('lets pass while closed, one pass for each that asks', async () => {
+  test('lets pass while closed, one pass for each that asks', async () => {
     const breaker = kind.make(brittle);
     breaker.acquire({});
     const asked = await ask(breaker);
@@ -103,7 +109,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(breaker.snapshot()).to.include({ state: 'closed', retryAfterMs: 0 });
   });
 
-  it('opens after failures in a row, and refuses with the wait', async () => {
+  test('opens after failures in a row, and refuses with the wait', async () => {
     const breaker = kind.make(brittle);
     await trip(breaker);
     const { error } = await ask(breaker, { model: 'm' });
@@ -113,7 +119,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(breaker.snapshot().retryAfterMs).to.be.within(1, openMs);
   });
 
-  it('counts in a row only: a success in between begins anew', async () => {
+  test('counts in a row only: a success in between begins anew', async () => {
     const breaker = kind.make(brittle);
     for (const outcome of [FAILED, SUCCESS, FAILED, SUCCESS]) await end(breaker, outcome);
     await soon();
@@ -121,7 +127,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(state(breaker)).to.equal('closed');
   });
 
-  it('opens at an error ratio, from so many calls on', async () => {
+  test('opens at an error ratio, from so many calls on', async () => {
     const breaker = kind.make({ ...brittle, consecutiveFailures: Infinity, errorRatio: 0.5, minCalls: 4 });
     for (const outcome of [FAILED, FAILED, SUCCESS]) await end(breaker, outcome);
     await soon();
@@ -131,7 +137,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     await opened(breaker);
   });
 
-  it('is taught nothing by cancels, by mistakes of the caller, and by limits unless told so', async () => {
+  test('is taught nothing by cancels, by mistakes of the caller, and by limits unless told so', async () => {
     const breaker = kind.make(brittle);
     for (const outcome of [DROPPED, failure('bad_request'), failure('rate_limited')]) {
       for (let i = 0; i < 3; i++) await end(breaker, outcome);
@@ -145,7 +151,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     await opened(strict);
   });
 
-  it('counts a pass once, however often it is released', async () => {
+  test('counts a pass once, however often it is released', async () => {
     const breaker = kind.make(brittle);
     const { pass } = await ask(breaker);
     pass?.release(FAILED);
@@ -155,7 +161,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(state(breaker)).to.equal('closed');
   });
 
-  it('lets one probe go after the open time, and closes if it succeeds', async () => {
+  test('lets one probe go after the open time, and closes if it succeeds', async () => {
     const breaker = kind.make(brittle);
     await trip(breaker);
     await kind.pass(openMs + 20);
@@ -169,7 +175,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(await isPassed(breaker)).to.be.true;
   });
 
-  it('opens again if the probe fails', async () => {
+  test('opens again if the probe fails', async () => {
     const breaker = kind.make(brittle);
     await trip(breaker);
     await kind.pass(openMs + 20);
@@ -179,7 +185,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(await isPassed(breaker)).to.be.false;
   });
 
-  it('gives the place of a probe that was dropped to the next one', async () => {
+  test('gives the place of a probe that was dropped to the next one', async () => {
     const breaker = kind.make(brittle);
     await trip(breaker);
     await kind.pass(openMs + 20);
@@ -192,8 +198,8 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(state(breaker)).to.equal('half_open');
   });
 
-  it('opens again for a probe that is stuck, and takes it back if it was not sent', async () => {
-    const breaker = kind.make({ ...brittle, halfOpenMaxMs: 150 });
+  test('opens again for a probe that is stuck, and takes it back if it was not sent', async () => {
+    const breaker = kind.make({ ...brittle, halfOpenMaxMs: openMs / 2 });
     await trip(breaker);
     await kind.pass(openMs + 20);
     const probe = await ask(breaker);
@@ -203,14 +209,14 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(state(breaker)).to.equal('open');
   });
 
-  it('does not take a probe with content for one that is stuck', async () => {
-    const breaker = kind.make({ ...brittle, halfOpenMaxMs: 300 });
+  test('does not take a probe with content for one that is stuck', async () => {
+    const breaker = kind.make({ ...brittle, halfOpenMaxMs: openMs });
     await trip(breaker);
     await kind.pass(openMs + 20);
     const probe = await ask(breaker);
     probe.pass?.dispatched();
     probe.pass?.firstContent?.();
-    await kind.pass(400);
+    await kind.pass(1.5 * openMs);
     await ask(breaker);
     expect(state(breaker)).to.equal('half_open');
 
@@ -218,7 +224,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     await until(() => state(breaker) === 'closed');
   });
 
-  it('takes back what was let pass and not sent when it opens, and nothing else', async () => {
+  test('takes back what was let pass and not sent when it opens, and nothing else', async () => {
     const breaker = kind.make(brittle);
     const [sent, unsent, gone] = [await ask(breaker), await ask(breaker), await ask(breaker)];
     sent.pass?.dispatched();
@@ -231,7 +237,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect([sent.revoked, gone.revoked]).to.deep.equal([undefined, undefined]);
   });
 
-  it('ignores how those ended that it let pass before', async () => {
+  test('ignores how those ended that it let pass before', async () => {
     const breaker = kind.make(brittle);
     const old = [await ask(breaker), await ask(breaker), await ask(breaker)];
     for (const { pass } of old) pass?.dispatched();
@@ -250,8 +256,8 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect(state(breaker)).to.equal('closed');
   });
 
-  it('lets a growing part of the traffic through after closing', async () => {
-    const breaker = kind.make({ ...brittle, rampMs: 600, halfOpenShare: 0.1 });
+  test('lets a growing part of the traffic through after closing', async () => {
+    const breaker = kind.make({ ...brittle, rampMs: 3 * openMs, halfOpenShare: 0.1 });
     await trip(breaker);
     await kind.pass(openMs + 20);
     await end(breaker, SUCCESS);
@@ -263,14 +269,14 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
       return passed / 40;
     };
     expect(await part()).to.be.below(0.6);
-    await kind.pass(700);
+    await kind.pass(3 * openMs + 100);
     expect(await part()).to.equal(1);
     held.pass?.release(SUCCESS);
 
     expect(state(breaker)).to.equal('closed');
   });
 
-  it('tells whoever brought a change about, and who listens to all', async () => {
+  test('tells whoever brought a change about, and who listens to all', async () => {
     const all: string[] = [];
     const breaker = kind.make({
       ...brittle,
@@ -296,7 +302,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     ]);
   });
 
-  it('keeps no place for a probe that was not waited for', async () => {
+  test('keeps no place for a probe that was not waited for', async () => {
     const breaker = kind.make(brittle);
     await trip(breaker);
     await kind.pass(openMs + 20);
@@ -311,7 +317,7 @@ export function breakerPortContract(kindOf: () => BreakerKind): void {
     expect((await ask(breaker)).pass).to.not.be.undefined;
   });
 
-  it('refuses wrong options, naming them', () => {
+  test('refuses wrong options, naming them', () => {
     expect(() => kind.make({ openMs: 0 })).to.throw(SluiceError, 'openMs must be');
     expect(() => kind.make({ errorRatio: 2 })).to.throw(SluiceError, 'errorRatio must be');
   });

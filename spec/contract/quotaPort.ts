@@ -4,6 +4,7 @@ import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { DROPPED, DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { Cost, Grant, QuotaPort, QuotaRequest, QuotaSettlement } from '../../lib/core/ports.ts';
 import type { QuotaOptions } from '../../lib/limits/layersOf.ts';
+import type { TestOf } from '../helpers/sideBySide.ts';
 
 /** A kind of quota, and the time it runs on. */
 export interface QuotaKind {
@@ -46,13 +47,18 @@ const SOON_MS = 100;
 /** What is certain to be over by then, whatever margins, jitter and the machine add. */
 const LONG_MS = 3000;
 
-/** What every quota must do, in one process or in many. */
-export function quotaPortContract(kindOf: () => QuotaKind): void {
+/**
+ * What every quota must do, in one process or in many.
+ * Where `play` plays tests side by side, the kinds that `kindOf` gives are one: all on the same time.
+ */
+export function quotaPortContract(kindOf: () => QuotaKind, play: TestOf = it): void {
   let kind: QuotaKind;
 
-  beforeEach(() => {
-    kind = kindOf();
-  });
+  const test: TestOf = (title, body) =>
+    play(title, () => {
+      kind = kindOf();
+      return body();
+    });
 
   const ask = (quota: QuotaPort, cost: Cost = named(0), request: Partial<QuotaRequest> = {}): Asked => {
     const asked: Asked = { unsubscribe: () => subscription.unsubscribe() };
@@ -81,7 +87,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
   const granted = (asked: Asked): Promise<void> => until(() => asked.grant !== undefined);
   const isGranted = (...asked: readonly Asked[]): boolean => asked.every(({ grant }) => grant !== undefined);
 
-  it('takes nothing before it is subscribed to, and emits one grant', async () => {
+  test('takes nothing before it is subscribed to, and emits one grant', async () => {
     const quota = kind.make({ requestsPerMinute: 1 });
     quota.acquire({ cost: named(0) });
     const asked = ask(quota, named(7));
@@ -91,7 +97,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(asked.grant).to.include({ reservedTokens: 7 });
   });
 
-  it('grants a burst, then as the quota refills, in order', async () => {
+  test('grants a burst, then as the quota refills, in order', async () => {
     const quota = kind.make({ requestsPerMinute: 60, burstRequests: 2 });
     const asked = [0, 1, 2].map(() => ask(quota));
     await until(() => isGranted(asked[0]!, asked[1]!));
@@ -102,7 +108,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     await until(() => isGranted(...asked));
   });
 
-  it('takes its cost from every layer or from none', async () => {
+  test('takes its cost from every layer or from none', async () => {
     const quota = kind.make({
       layers: { account: { requestsPerMinute: 1, burstRequests: 2 }, model: { tokensPerMinute: 100 } },
     });
@@ -117,7 +123,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     await until(() => isGranted(other));
   });
 
-  it('lets nobody pass one who waits', async () => {
+  test('lets nobody pass one who waits', async () => {
     const quota = kind.make({ requestsPerMinute: 600, burstRequests: 100, tokensPerMinute: 100, maxWaitMs: Infinity });
     await granted(ask(quota, named(100)));
     ask(quota, named(50));
@@ -128,7 +134,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(small.grant).to.be.undefined;
   });
 
-  it('refuses a named cost above a minute, and clamps a guess', async () => {
+  test('refuses a named cost above a minute, and clamps a guess', async () => {
     const quota = kind.make({ requestsPerMinute: 60, burstRequests: 10, tokensPerMinute: 100 });
     const wrong = ask(quota, named(101));
     const clamped = ask(quota, guess(101));
@@ -138,11 +144,11 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(clamped.grant?.reservedTokens).to.equal(100);
   });
 
-  it('refuses a cost that is no number', () => {
+  test('refuses a cost that is no number', () => {
     expect(ask(kind.make({ requestsPerMinute: 60 }), named(NaN)).error?.code).to.equal('invalid_option');
   });
 
-  it('bounds those who wait', async () => {
+  test('bounds those who wait', async () => {
     const quota = kind.make({ requestsPerMinute: 2, burstRequests: 1, maxWaiting: 1, maxWaitMs: Infinity });
     await granted(ask(quota));
     ask(quota);
@@ -154,7 +160,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(third.error?.retryAfterMs).to.be.within(1000, 70_000);
   });
 
-  it('refuses on entry what cannot come in time, and takes nothing for it', async () => {
+  test('refuses on entry what cannot come in time, and takes nothing for it', async () => {
     const quota = kind.make({ requestsPerMinute: 6, burstRequests: 1, maxWaitMs: 2000 });
     await granted(ask(quota));
     const bounded = ask(quota);
@@ -169,13 +175,13 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(patient.queued?.waitMs).to.be.below(10_400);
   });
 
-  it('refuses at once where the deadline has passed', () => {
+  test('refuses at once where the deadline has passed', () => {
     const asked = ask(kind.make({ requestsPerMinute: 60 }), named(0), { deadlineAtMs: kind.nowMs() });
 
     expect(asked.error).to.include({ code: 'timeout_deadline' });
   });
 
-  it('moves those behind up when one leaves the line', async () => {
+  test('moves those behind up when one leaves the line', async () => {
     const quota = kind.make({ tokensPerMinute: 600, burstTokens: 10, maxWaitMs: Infinity });
     await granted(ask(quota, named(10)));
     const large = ask(quota, named(600));
@@ -188,7 +194,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     await until(() => isGranted(small));
   });
 
-  it('gives all back that was cancelled before it was sent, and nothing afterwards', async () => {
+  test('gives all back that was cancelled before it was sent, and nothing afterwards', async () => {
     const quota = kind.make({ requestsPerMinute: 1, burstRequests: 1 });
     const first = ask(quota);
     await granted(first);
@@ -204,7 +210,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(third.grant).to.be.undefined;
   });
 
-  it('settles by usage in both directions, or upwards only', async () => {
+  test('settles by usage in both directions, or upwards only', async () => {
     for (const [settle, refundedTokens, fits] of [
       ['usage', 70, true],
       ['reserved', 0, false],
@@ -224,7 +230,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     }
   });
 
-  it('charges what was used above the reservation', async () => {
+  test('charges what was used above the reservation', async () => {
     const quota = kind.make({ tokensPerMinute: 100 });
     const first = ask(quota, named(10));
     await granted(first);
@@ -237,7 +243,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(second.grant).to.be.undefined;
   });
 
-  it('holds everyone while the provider asks for a wait, then lets one go alone until it is answered', async () => {
+  test('holds everyone while the provider asks for a wait, then lets one go alone until it is answered', async () => {
     const quota = kind.make({ requestsPerMinute: 60_000, cooldown: { trialMs: 60_000, staggerMs: 0 } });
     const first = ask(quota);
     await granted(first);
@@ -247,6 +253,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     const held = [0, 1, 2].map(() => ask(quota));
     await soon();
     expect(held.map(({ grant }) => grant)).to.deep.equal([undefined, undefined, undefined]);
+    await until(() => first.pausedMs !== undefined);
     expect(first.pausedMs).to.be.within(1, 1000);
 
     await until(() => isGranted(held[0]!));
@@ -257,7 +264,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     await until(() => isGranted(...held));
   });
 
-  it('pauses for a rejection without a hint', async () => {
+  test('pauses for a rejection without a hint', async () => {
     const quota = kind.make({ requestsPerMinute: 60_000, cooldown: { unhintedMs: 60_000 }, maxWaitMs: Infinity });
     const first = ask(quota);
     await granted(first);
@@ -268,10 +275,11 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     await soon();
 
     expect(second.grant).to.be.undefined;
+    await until(() => quota.snapshot().cooldownMs > 0);
     expect(quota.snapshot().cooldownMs).to.be.within(55_000, 62_000);
   });
 
-  it('believes a provider that has less left', async () => {
+  test('believes a provider that has less left', async () => {
     const quota = kind.make({ requestsPerMinute: 60, burstRequests: 50, maxWaitMs: Infinity });
     const first = ask(quota);
     await granted(first);
@@ -283,10 +291,10 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     await soon();
 
     expect(second.grant).to.be.undefined;
-    expect(quota.snapshot().layers[0]?.requests?.level).to.be.below(2);
+    await until(() => (quota.snapshot().layers[0]?.requests?.level ?? Infinity) < 2);
   });
 
-  it('shows its layers', async () => {
+  test('shows its layers', async () => {
     const quota = kind.make({ requestsPerMinute: 6, burstRequests: 4, layers: { model: { tokensPerMinute: 600 } } });
     const first = ask(quota, named(60));
     await granted(first);
@@ -299,7 +307,7 @@ export function quotaPortContract(kindOf: () => QuotaKind): void {
     expect(layers[1]?.tokens?.level).to.be.within(535, 560);
   });
 
-  it('refuses wrong options, naming them', () => {
+  test('refuses wrong options, naming them', () => {
     const message = (options: QuotaOptions): string => {
       try {
         kind.make(options);

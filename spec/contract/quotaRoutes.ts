@@ -4,6 +4,7 @@ import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { SUCCESS } from '../../lib/core/outcome.ts';
 import type { Grant, QuotaPort } from '../../lib/core/ports.ts';
 import type { QuotasOptions } from '../../lib/operators/createQuotas.ts';
+import type { TestOf } from '../helpers/sideBySide.ts';
 
 /** A kind of quotas whose routes share layers, and the time they run on. */
 export interface RoutesKind {
@@ -32,13 +33,18 @@ const noHints: RateLimitHints = {
 const SOON_MS = 100;
 const LONG_MS = 5000;
 
-/** What quotas of several routes must do, in one process or in many. */
-export function quotaRoutesContract(kindOf: () => RoutesKind): void {
+/**
+ * What quotas of several routes must do, in one process or in many.
+ * Where `play` plays tests side by side, the kinds that `kindOf` gives are one: all on the same time.
+ */
+export function quotaRoutesContract(kindOf: () => RoutesKind, play: TestOf = it): void {
   let kind: RoutesKind;
 
-  beforeEach(() => {
-    kind = kindOf();
-  });
+  const test: TestOf = (title, body) =>
+    play(title, () => {
+      kind = kindOf();
+      return body();
+    });
 
   const ask = (quota: QuotaPort, tokens = 0): Asked => {
     const asked: Asked = { unsubscribe: () => subscription.unsubscribe() };
@@ -66,7 +72,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     return grant;
   };
 
-  it('take from the layer that they share, and each from its own', async () => {
+  test('take from the layer that they share, and each from its own', async () => {
     const of = kind.make({ account: { requestsPerMinute: 1, burstRequests: 2 }, models: { default: {} } });
     await granted(ask(of('a')));
     await granted(ask(of('b')));
@@ -77,7 +83,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     third.unsubscribe();
   });
 
-  it('do not hold up one model for those who wait for the room of another', async () => {
+  test('do not hold up one model for those who wait for the room of another', async () => {
     const of = kind.make({
       account: { requestsPerMinute: 60_000 },
       models: { a: { requestsPerMinute: 1 }, b: { requestsPerMinute: 600, burstRequests: 10 } },
@@ -91,8 +97,8 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     for (const each of waiting) each.unsubscribe();
   });
 
-  it('give what they share to whoever came first', async () => {
-    const of = kind.make({ account: { requestsPerMinute: 60, burstRequests: 1 }, models: { default: {} } });
+  test('give what they share to whoever came first', async () => {
+    const of = kind.make({ account: { requestsPerMinute: 120, burstRequests: 1 }, models: { default: {} } });
     await granted(ask(of('a')));
     const order: string[] = [];
     const asked: Asked[] = [];
@@ -110,7 +116,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     expect(order).to.deep.equal(['b', 'a', 'c']);
   });
 
-  it('take nothing of what is shared while there is no room in their own', async () => {
+  test('take nothing of what is shared while there is no room in their own', async () => {
     const of = kind.make({
       account: { tokensPerMinute: 100 },
       models: { a: { requestsPerMinute: 1 }, default: {} },
@@ -124,7 +130,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     waiting.unsubscribe();
   });
 
-  it('hold only the model that the provider asked to wait for', async () => {
+  test('hold only the model that the provider asked to wait for', async () => {
     const of = kind.make({ account: { requestsPerMinute: 60_000 }, models: { default: {} } });
     const grant = await sent(ask(of('a')));
     grant.observe({ ...noHints, retryAfterMs: 60_000 });
@@ -138,7 +144,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     held.unsubscribe();
   });
 
-  it('share a pause with the tenants of a model', async () => {
+  test('share a pause with the tenants of a model', async () => {
     const of = kind.make({
       account: { requestsPerMinute: 60_000 },
       models: { default: {} },
@@ -154,7 +160,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     for (const each of held) each.unsubscribe();
   });
 
-  it('believe what a provider has left of a model', async () => {
+  test('believe what a provider has left of a model', async () => {
     const of = kind.make({
       account: { requestsPerMinute: 60, burstRequests: 60 },
       models: { default: { requestsPerMinute: 60, burstRequests: 60 } },
@@ -174,7 +180,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     held.unsubscribe();
   });
 
-  it('bound a tenant over all models, and no other one', async () => {
+  test('bound a tenant over all models, and no other one', async () => {
     const of = kind.make({ models: { default: {} }, tenants: { default: { requestsPerMinute: 1 } } });
     await granted(ask(of('a', 'acme')));
     const second = ask(of('b', 'acme'));
@@ -185,7 +191,7 @@ export function quotaRoutesContract(kindOf: () => RoutesKind): void {
     second.unsubscribe();
   });
 
-  it('bound those who wait, on all of them together', async () => {
+  test('bound those who wait, on all of them together', async () => {
     const of = kind.make({ maxWaiting: 1, models: { default: { requestsPerMinute: 1 } } });
     await granted(ask(of('a')));
     await granted(ask(of('b')));

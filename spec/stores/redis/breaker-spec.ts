@@ -4,9 +4,11 @@ import { SluiceError } from '../../../lib/core/errors.ts';
 import { systemRuntime } from '../../../lib/core/runtime.ts';
 import { circuitBreak } from '../../../lib/operators/circuitBreak.ts';
 import type { RedisClient } from '../../../lib/stores/redis/RedisClient.ts';
+import { redisStore } from '../../../lib/stores/redis/redisStore.ts';
 import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
 import { breakerPortContract } from '../../contract/breakerPort.ts';
 import { describeWithRedis } from '../../helpers/redisServer.ts';
+import { sideBySide } from '../../helpers/sideBySide.ts';
 import { useRedis } from '../../helpers/useRedis.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -19,12 +21,19 @@ describeWithRedis('redisStore, its breakers', () => {
     redis.store({ commandTimeoutMs: 5000, leaseMs: 900 }, by);
 
   describe('as a breaker', () => {
-    breakerPortContract(() => ({
-      openMs: 400,
-      make: (options) => open().breaker(`b${made++}`, options),
-      nowMs: () => systemRuntime.clock.now(),
-      pass: pause,
-    }));
+    const play = sideBySide(9);
+    let store: RedisStore;
+    before(() => void (store = redisStore(redis.client, { commandTimeoutMs: 5000, leaseMs: 900 })));
+    after(() => store.close());
+    breakerPortContract(
+      () => ({
+        openMs: 600,
+        make: (options) => store.breaker(`b${made++}`, options),
+        nowMs: () => systemRuntime.clock.now(),
+        pass: pause,
+      }),
+      play,
+    );
   });
 
   it('is one breaker for all that name it, and stops the attempts of each', async () => {
