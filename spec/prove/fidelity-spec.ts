@@ -14,7 +14,7 @@ describe('scenarios in virtual time and over HTTP', () => {
   it('come to the same counts', async function () {
     this.timeout(90_000);
     this.slow(20_000);
-    const runtime = steadyRuntime();
+    const runtime = steadyRuntime({ pace: 2 });
     const start: StartEmulator = (options) => startEmulator({ ...options, runtime });
     const cases = fidelityCases(FOR_MS)
       .filter(({ name }) => NAMES.includes(name))

@@ -8,7 +8,7 @@ describe('a quota at its full speed, over HTTP', () => {
   it('sends a burst and a steady load with no 429, close to the best schedule', async function () {
     this.timeout(60_000);
     const provider = { requestsPerMinute: 3000, burstRequests: 20, firstTokenMs: 50 };
-    const runtime = steadyRuntime();
+    const runtime = steadyRuntime({ pace: 2 });
     const emulator = await startEmulator({ ...emulatorOf(provider), runtime });
     const openai = new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' });
     try {

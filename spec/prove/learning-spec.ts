@@ -15,7 +15,7 @@ const plan: LearningPlan = {
 };
 
 async function run(one: LearningPlan): Promise<LearningResult> {
-  const runtime = steadyRuntime();
+  const runtime = steadyRuntime({ pace: 2 });
   const emulator = await startEmulator({ ...learningEmulator(one), runtime });
   try {
     return await runLearning(one, emulator, runtime);

@@ -14,7 +14,7 @@ describe('attempts of a policy, over HTTP', function () {
   let emulator: Emulator;
 
   async function setting(firstTokenMs: number): Promise<OutageSetting> {
-    runtime = steadyRuntime();
+    runtime = steadyRuntime({ pace: 2 });
     const models = { 'gpt-5.5': { firstTokenMs }, long: { tokens: 1_000, tokenMs: 20 } };
     emulator = await startEmulator({ tokenMs: 1, tokens: 4, models, runtime });
     return { openai: new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' }), emulator, runtime };

@@ -15,7 +15,7 @@ describe('tenants and priorities of one policy, over HTTP', function () {
   let emulator: Emulator;
 
   async function setting(limits: object, options: EmulatorOptions): Promise<Setting> {
-    runtime = steadyRuntime();
+    runtime = steadyRuntime({ pace: 2 });
     emulator = await startEmulator({ ...options, tokens: 4, models: { [MODEL]: limits, 'warm-up': {} }, runtime });
     const openai = new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' });
     await warmUp(openai);

@@ -13,7 +13,7 @@ describe('a primary that is gone, over HTTP', function () {
   let emulator: Emulator;
 
   async function setting(limits: object = {}): Promise<OutageSetting> {
-    runtime = steadyRuntime();
+    runtime = steadyRuntime({ pace: 2 });
     const models = { [PRIMARY]: limits, [FALLBACK]: limits };
     emulator = await startEmulator({ firstTokenMs: 20, tokenMs: 1, tokens: 4, models, runtime });
     return { openai: new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' }), emulator, runtime };

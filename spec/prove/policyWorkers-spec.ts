@@ -9,7 +9,7 @@ describe('16 workers that become 64 in one instant, over HTTP', () => {
   it('get no 429 at the right quota, and wait little longer than by the best schedule', async function () {
     this.timeout(60_000);
     const provider = { requestsPerMinute: 3000, burstRequests: 20, firstTokenMs: 100 };
-    const runtime = steadyRuntime();
+    const runtime = steadyRuntime({ pace: 2 });
     const emulator = await startEmulator({ ...emulatorOf(provider), runtime });
     const openai = new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' });
     try {
