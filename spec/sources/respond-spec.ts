@@ -142,7 +142,8 @@ describe('respond', () => {
       expect(seen.error.code).to.equal('stream_idle');
     });
 
-    it('closes the connection within 50 ms of an unsubscribe', async () => {
+    it('closes the connection within 50 ms of an unsubscribe', async function () {
+      this.retries(3);
       const seen = record(respond(client, request));
       const exchange = await headed();
       exchange.events(delta('a'));
