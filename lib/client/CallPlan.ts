@@ -26,6 +26,8 @@ export interface CallPlan<T> {
   readonly options: CallOptions;
   /** Whether models that only the policy names may answer. */
   readonly policyFallbacks: boolean;
+  /** Gets what ends the call with a failure from outside: it counts as failed, even where it has just completed. */
+  readonly onBegin?: ((fail: (error: unknown) => void) => void) | undefined;
   /** One attempt with its stage timers, over the source. `request` is adapted to the model. */
   attempt(target: Target, request: Fields | undefined): Observable<T>;
 }

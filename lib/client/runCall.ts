@@ -83,6 +83,11 @@ class CallRun<T, V> implements ScopedHooks<V> {
 
   before(fail: (error: unknown) => void): void {
     this.#engine.calls.add(this.#scope.call, this.#plan.options.tenant, fail);
+    this.#plan.onBegin?.((error) => {
+      // One that has completed, and is not accepted, can only be told to have failed.
+      this.failed(error);
+      fail(error);
+    });
   }
 
   completed(): void {

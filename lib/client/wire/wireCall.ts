@@ -6,7 +6,7 @@ import { attemptOptionsOf, sourceOf } from '../attempts.ts';
 import { checkedCallOptions } from '../CallOptions.ts';
 import type { CallOptions } from '../CallOptions.ts';
 import { callPipeline } from '../callPipeline.ts';
-import type { Fields } from '../CallPlan.ts';
+import type { CallPlan, Fields } from '../CallPlan.ts';
 import type { Engine } from '../Engine.ts';
 import { sameFields } from './sameFields.ts';
 
@@ -20,6 +20,8 @@ export interface WireCall {
   /** `request` as it came. Sent as it stands where nothing in it has to be changed. */
   readonly bytes: Uint8Array | undefined;
   readonly options: CallOptions;
+  /** See {@link CallPlan}. */
+  readonly onBegin: CallPlan<WireData>['onBegin'];
   /** An attempt at `model` leaves. */
   readonly onAttempt: (model: string) => void;
   /** Its answer is there. */
@@ -41,6 +43,7 @@ export function wireCall(engine: Engine, call: WireCall): Observable<WireData | 
     request,
     options: checkedCallOptions(call.options),
     policyFallbacks: true,
+    onBegin: call.onBegin,
     attempt: (target, body = {}) => {
       call.onAttempt(target.model);
       const provider = engine.clients.source(target.deployment.client);

@@ -41,6 +41,8 @@ export class GatewayCall {
   #model: string | undefined;
   #head: WireHead | undefined;
   #subscription: Subscription | undefined;
+  /** Ends the call as one that has failed. */
+  #fail: (failure: SluiceError) => void = () => {};
   #stopTimer: Cancel = () => {};
   #stopOpening: Cancel = () => {};
   #over = false;
@@ -76,7 +78,7 @@ export class GatewayCall {
     this.#subscription = runAtPace(pace, () =>
       this.#call().subscribe({
         next: (emitted) => this.#next(emitted),
-        error: (thrown: unknown) => this.cut(this.#failure(thrown)),
+        error: (thrown: unknown) => this.#failed(this.#failure(thrown)),
         complete: () => this.#complete(),
       }),
     );
@@ -89,8 +91,15 @@ export class GatewayCall {
     if (this.#reply !== undefined || !this.#response.headersSent) this.#end();
   }
 
-  /** Ends with a failure, in the way that is left. */
+  /** Ends the call, which has not failed by itself. */
   cut(failure: SluiceError): void {
+    if (this.#over) return;
+    this.#fail(failure);
+    this.#failed(failure);
+  }
+
+  /** Tells the client, in the way that is left. */
+  #failed(failure: SluiceError): void {
     if (this.#over) return;
     this.#end();
     if (!this.#response.headersSent) sendFailure(this.#response, failure, this.#headers(failure.requestId));
@@ -112,6 +121,7 @@ export class GatewayCall {
         midStream: midStream === 'buffer' ? 'restart' : midStream,
         restarts: midStream !== 'fail',
       },
+      onBegin: (fail) => (this.#fail = fail),
       onAttempt: (asked) => {
         this.#attempts++;
         this.#model = asked;

@@ -112,11 +112,16 @@ describe('createGateway, its ends', () => {
     await start({ totalMs: 400 }, (exchange) => {
       if (exchange.body['stream'] === true) begun(exchange);
     });
+    const ended: unknown[] = [];
+    running.sluice.events$.subscribe((event) => {
+      if (event.type === 'call.ended') ended.push([event.outcome, event.code]);
+    });
     const late = await running.ask(PATH, CHAT);
     expect(late.status).to.equal(504);
     const events = await (await running.ask(PATH, STREAM)).text();
     expect(events).to.match(/"code":"timeout_deadline"\}\}\n\n$/);
     await until(() => running.sluice.snapshot().calls === 0);
+    expect(ended).to.deep.equal(Array(2).fill(['failure', 'timeout_deadline']));
   });
 
   it('reads no further ahead than a slow client does, and lets go of one that reads nothing', async function () {

@@ -98,6 +98,34 @@ describe('createGateway, streams that break off', () => {
     expect(events.at(-1)).to.have.property('error');
   });
 
+  it('counts a call as failed that it ends itself, as its client does', async () => {
+    const ended: unknown[] = [];
+    const listen = (): void => {
+      running.sluice.events$.subscribe((event) => {
+        if (event.type === 'call.ended') ended.push([event.outcome, event.code, (event.wastedTokens ?? 0) > 0]);
+      });
+    };
+    const another = whole(...texts('b', 'Help!'), chunk('b', {}, 'stop'), '[DONE]');
+    const shorter = whole(...texts('b', 'Hel'), chunk('b', {}, 'stop'), '[DONE]');
+    for (const next of [another, shorter]) {
+      await start([broken(...texts('a', 'Hello')), next]);
+      listen();
+      expect((await ask('restart')).at(-1)).to.have.property('error');
+      await running.close();
+      await server.close();
+    }
+    await start([whole(...texts('a', 'x'.repeat(3_000)), chunk('a', {}, 'stop'), '[DONE]')]);
+    await running.close();
+    running = await startGateway(server.baseURL, { maxBufferedBytes: 1_000 });
+    listen();
+    await running.ask(PATH, CHAT, { 'x-sluice-mid-stream': 'buffer' });
+    expect(ended).to.deep.equal([
+      ['failure', 'connection', true],
+      ['failure', 'connection', true],
+      ['failure', 'upstream_body_invalid', true],
+    ]);
+  });
+
   it('goes on from where it was when it breaks off twice', async () => {
     await start([
       broken(...texts('a', 'one ')),
