@@ -41,8 +41,11 @@ export class ScriptedStore {
       answerMs: 250,
       quotas: () => ({
         route: (layers, options = {}) => {
+          const names = layers.map(({ name }) => name).join(' ');
+          const known = this.routes.get(names);
+          if (known) return Object.assign(known, { layers, options });
           const route = new ScriptedRoute(layers, options);
-          this.routes.set(layers.map(({ name }) => name).join(' '), route);
+          this.routes.set(names, route);
           return route;
         },
         reload: () => {},
@@ -129,13 +132,13 @@ export interface ScriptedAsk {
 }
 
 export class ScriptedRoute implements SharedRoute {
-  readonly layers: readonly NamedLayer[];
-  readonly options: RouteOptions;
+  layers: readonly NamedLayer[];
+  options: RouteOptions;
   readonly asks: ScriptedAsk[] = [];
   cooldownMs = 0;
   shown: LayerSnapshot[] = [];
-  /** Grants in the tick in which it is asked. */
-  atOnce = false;
+  /** Answers within the tick in which it is asked. */
+  answer: ((ask: ScriptedAsk) => void) | undefined;
 
   constructor(layers: readonly NamedLayer[], options: RouteOptions) {
     this.layers = layers;
@@ -155,7 +158,7 @@ export class ScriptedRoute implements SharedRoute {
         dispatched: () => {},
         shrink: () => {},
       };
-      this.asks.push({
+      const ask: ScriptedAsk = {
         request,
         get open() {
           return !subscriber.closed;
@@ -167,8 +170,9 @@ export class ScriptedRoute implements SharedRoute {
         },
         refuse: (error) => subscriber.error(error),
         queued: (position, waitMs) => request.onQueued?.(position, waitMs),
-      });
-      if (this.atOnce) this.asks.at(-1)?.grant();
+      };
+      this.asks.push(ask);
+      this.answer?.(ask);
     });
   }
 

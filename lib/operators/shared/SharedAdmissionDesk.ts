@@ -106,8 +106,6 @@ export class SharedAdmissionDesk {
   /** The breakers of the machine never open. */
   tell(_changes: readonly TargetChange[]): void {}
 
-  ended(_grant: AdmissionGrant): void {}
-
   report(fact: SluiceFact, request?: AdmissionRequest): void {
     try {
       request?.onFact?.(fact);

@@ -68,7 +68,7 @@ export class SharedPlaces {
   take(ticket: AdmissionTicket, target: SharedTarget): Credit | undefined {
     const credit = target.lineOf(ticket.tenant).take(target.target.costOf(ticket.cost));
     const waiter = this.#waiters.get(ticket);
-    if (waiter && credit && credit.ticket !== ticket) this.#swap(waiter, credit, target);
+    if (waiter && credit) this.#swap(waiter, credit, target);
     this.leave(ticket);
     return credit;
   }
@@ -84,6 +84,7 @@ export class SharedPlaces {
   giveBack(): void {
     const nowMs = this.#user.clock.now();
     for (const line of [...this.#lines]) {
+      // Stryker disable next-line CallExpression: it only gives memory back
       this.#lines.delete(line);
       for (const { grant, ticket } of line.leftOver()) {
         grant.release(DROPPED_UNSENT);
@@ -132,7 +133,6 @@ export class SharedPlaces {
     });
     const { tenant } = ticket;
     const waitMs = (target: SharedTarget): number => target.lineOf(tenant).expectedMs(nowMs);
-    if (can.length < 2) return can;
     return can.sort((a, b) => waitMs(a) - waitMs(b) || a.load(tenant) - b.load(tenant));
   }
 
@@ -194,7 +194,7 @@ export class SharedPlaces {
     // The bounds of one that had it before are not its own: it asks for itself.
     if (!place.lentOn) waiter.refused.set(target, error);
     const open = this.#user.targetsOf(ticket).some((other) => !waiter.refused.has(other));
-    if (waiter.places.size === 0 && !open) this.#user.refuse(ticket, error.with({ model: request.model }));
+    if (!open) this.#user.refuse(ticket, error.with({ model: request.model }));
     this.#user.serve();
   }
 
