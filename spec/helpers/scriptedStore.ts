@@ -1,15 +1,24 @@
 import { Observable } from 'rxjs';
 import type { SluiceError } from '../../lib/core/errors.ts';
-import type { BreakerSnapshot, Grant, LayerSnapshot, QuotaRequest } from '../../lib/core/ports.ts';
+import type {
+  AcquireRequest,
+  BreakerPass,
+  BreakerSnapshot,
+  Grant,
+  LayerSnapshot,
+  QuotaRequest,
+} from '../../lib/core/ports.ts';
 import type { CircuitBreakerOptions } from '../../lib/limits/breakerRules.ts';
 import type {
   LimitStore,
   NamedLayer,
   RouteOptions,
   SharedBreaker,
+  SharedQuotas,
   SharedRoute,
   SharedSlots,
 } from '../../lib/limits/LimitStore.ts';
+import type { QuotaRules } from '../../lib/limits/QuotaOptions.ts';
 
 /** A store that does only what a test says, and remembers what it was told. */
 export class ScriptedStore {
@@ -17,6 +26,8 @@ export class ScriptedStore {
   readonly breakers: Map<string, ScriptedBreaker> = new Map();
   /** By the names of their layers, with a blank between. */
   readonly routes: Map<string, ScriptedRoute> = new Map();
+  /** Rules of the quotas, by their name. */
+  readonly rules: Map<string, QuotaRules> = new Map();
   /** What new slots have at first. */
   have: number = Infinity;
 
@@ -39,17 +50,10 @@ export class ScriptedStore {
     };
     return {
       answerMs: 250,
-      quotas: () => ({
-        route: (layers, options = {}) => {
-          const names = layers.map(({ name }) => name).join(' ');
-          const known = this.routes.get(names);
-          if (known) return Object.assign(known, { layers, options });
-          const route = new ScriptedRoute(layers, options);
-          this.routes.set(names, route);
-          return route;
-        },
-        reload: () => {},
-      }),
+      quotas: (quotas, rules) => {
+        this.rules.set(quotas, rules);
+        return this.#quotas(quotas);
+      },
       breaker: (name, options = {}) => {
         const breaker = new ScriptedBreaker(options);
         this.breakers.set(name, breaker);
@@ -64,6 +68,20 @@ export class ScriptedStore {
       spend: missing,
       setLoss: missing,
       onChange: missing,
+    };
+  }
+
+  #quotas(quotas: string): SharedQuotas {
+    return {
+      route: (layers, options = {}) => {
+        const names = layers.map(({ name }) => name).join(' ');
+        const known = this.routes.get(names);
+        if (known) return Object.assign(known, { layers, options });
+        const route = new ScriptedRoute(layers, options);
+        this.routes.set(names, route);
+        return route;
+      },
+      reload: (rules) => void this.rules.set(quotas, rules),
     };
   }
 }
@@ -96,17 +114,52 @@ export class ScriptedSlots implements SharedSlots {
   }
 }
 
+/** One that asks a breaker of the store, until the test says what becomes of it. */
+export interface ScriptedBreakerAsk {
+  readonly request: AcquireRequest;
+  /** Neither answered nor left. */
+  readonly open: boolean;
+  /** How its pass was released, once it was. */
+  readonly released: unknown[];
+  pass(): void;
+  refuse(error: SluiceError | Error): void;
+}
+
 export class ScriptedBreaker implements SharedBreaker {
   options: CircuitBreakerOptions;
   state: BreakerSnapshot['state'] = 'closed';
+  readonly asks: ScriptedBreakerAsk[] = [];
+  /** Answers within the tick in which it is asked. Lets all pass at first. */
+  answer: ((ask: ScriptedBreakerAsk) => void) | undefined = (ask) => ask.pass();
   retryAfterMs = 0;
 
   constructor(options: CircuitBreakerOptions) {
     this.options = options;
   }
 
-  acquire(): never {
-    throw new Error('not asked in these tests');
+  acquire(request: AcquireRequest): Observable<BreakerPass> {
+    return new Observable((subscriber) => {
+      const released: unknown[] = [];
+      const pass = {
+        onRevoke: () => {},
+        dispatched: () => {},
+        release: (outcome: unknown) => void released.push(outcome),
+      };
+      const ask: ScriptedBreakerAsk = {
+        request,
+        get open() {
+          return !subscriber.closed;
+        },
+        released,
+        pass: () => {
+          subscriber.next(pass);
+          subscriber.complete();
+        },
+        refuse: (error) => subscriber.error(error),
+      };
+      this.asks.push(ask);
+      this.answer?.(ask);
+    });
   }
 
   snapshot(): BreakerSnapshot {

@@ -100,7 +100,9 @@ export class SharedAdmissionDesk {
 
   refuse(ticket: AdmissionTicket, error: SluiceError): void {
     const entry = this.#entries.get(ticket);
-    if (this.#forget(ticket)) entry?.subscriber.error(error);
+    this.#forget(ticket);
+    // It may have left within the asking.
+    entry?.subscriber.error(error);
   }
 
   /** The breakers of the machine never open. */
@@ -108,6 +110,7 @@ export class SharedAdmissionDesk {
 
   report(fact: SluiceFact, request?: AdmissionRequest): void {
     try {
+      // Stryker disable next-line OptionalChaining: it would be caught
       request?.onFact?.(fact);
     } catch {
       // A listener's fault is its own.
@@ -174,6 +177,7 @@ export class SharedAdmissionDesk {
   }
 
   #handOut(step: Exclude<AdmissionStep, { kind: 'wait' }>): void {
+    // Stryker disable next-line ConditionalExpression,StringLiteral: it never is, see `tell`
     if (step.kind === 'changed') return;
     const { ticket } = step;
     const entry = this.#entries.get(ticket);
@@ -234,7 +238,6 @@ export class SharedAdmissionDesk {
     subscriber.add(() => {
       asking.unsubscribe();
       if (!asked) admitted.release(DROPPED_UNSENT);
-      asked = true;
     });
   }
 

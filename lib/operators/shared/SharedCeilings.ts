@@ -44,7 +44,10 @@ export class SharedCeilings {
       const tenant = this.#machine.tenants.find(name);
       ceiling.reload(tenant?.rules.maxInFlight ?? Infinity);
       if (tenant) tenant.lent = ceiling.have;
-      this.#touched.add(name);
+    }
+    // Those that have come while there was no ceiling for them.
+    for (const name of Object.keys(this.#machine.tenants.snapshot())) {
+      this.enter(this.#machine.tenants.find(name) as AdmissionTenant);
     }
   }
 
@@ -116,6 +119,7 @@ export class SharedCeilings {
   }
 
   #ceilingOf({ name, rules }: AdmissionTenant): Ceiling | undefined {
+    // Stryker disable next-line ConditionalExpression: one that limits nothing would only be kept
     if (rules.maxInFlight === Infinity) return undefined;
     if (this.#tenants.size >= this.#sweepAt) this.#sweep();
     const ceiling = this.#make(`tenant.${storeName(name)}`);

@@ -77,9 +77,8 @@ export function layersAt(
       : { name: 'account', ...ratesOf(account) },
     { name: `models.${model}`, ...ratesOf(rules.quota) },
     { name: place.name, ...ratesOf(deployment.quota) },
+    { name: `tenant:${tenant}`, ...ratesOf(tenant === '' ? undefined : own(options.tenants, tenant)) },
   ];
-  const ofTenant = ratesOf(tenant === '' ? undefined : own(options.tenants, tenant));
-  if (isLimited(ofTenant)) layers.push({ name: `tenant:${tenant}`, ...ofTenant });
   return layers.filter((layer, i) => i === 2 || isLimited(layer));
 }
 

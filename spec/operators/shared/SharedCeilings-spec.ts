@@ -215,12 +215,22 @@ describe('SharedCeilings', () => {
 
     it('are lifted where there is no limit any more, for tenants that are not known here too', () => {
       start({ maxInFlight: 9, ...levels(8), ...tenants({ acme: 6, gone: 6 }) }, 3);
-      for (const tenant of ['acme', 'gone']) ask(tenant);
+      ask('acme');
+      machine.cancel(ask('gone'));
       const finds = machine.tenants.find.bind(machine.tenants);
       machine.tenants.find = (name) => (name === 'gone' ? undefined : finds(name));
       reload({});
       expect([...store.slots].filter(([, { closed }]) => !closed)).to.deep.equal([]);
       expect([machine.lent, tenantOf('acme').lent]).to.deep.equal([Infinity, Infinity]);
+    });
+
+    it('do with priorities of which they have not heard yet', () => {
+      start(levels(8, 7));
+      machine.reload({ priorities: { order: ['now', 'new'], levels: { new: { maxInFlight: 3 } } } });
+      expect(ceilings.update([0, 0])).to.equal(false);
+      expect(machine.levels.lent.get('new')).to.equal(undefined);
+      ceilings.reload();
+      expect(machine.levels.lent.get('new')).to.equal(3);
     });
 
     it('tell the store anew of all tenants that have one', () => {
@@ -253,6 +263,9 @@ describe('SharedCeilings', () => {
     ceilings.update([0, 0]);
     ceilings.close();
     expect(first.closed, 'once').to.equal(false);
+    store.have = 2;
+    ask('acme');
+    expect(tenantOf('acme').lent, 'by slots of its own again').to.equal(2);
   });
 
   describe('of many tenants', () => {
@@ -277,6 +290,9 @@ describe('SharedCeilings', () => {
       expect(standing()).to.equal(MANY);
       enterMany(MANY - 2, 1);
       expect([standing(), stand('busy'), stand('waits'), stand('t0')]).to.deep.equal([3, true, true, false]);
+      store.have = 2;
+      enterMany(0, 1);
+      expect([stand('t0'), tenantOf('t0').lent], 'by slots of its own again').to.deep.equal([true, 2]);
     });
 
     it('are swept again only when there are twice as many', () => {

@@ -286,6 +286,8 @@ describe('SharedTarget', () => {
       cooldownMs: 70,
       layers: [requests, tokens],
     });
-    expect(store.routes.size, 'that of all').to.equal(1);
+    start({ quota: { account: { requestsPerMinute: 60 } }, tenants: { default: { tokensPerMinute: 6 } } });
+    shared.shown();
+    expect([...store.routes.keys()], 'that of all').to.deep.equal(['account m']);
   });
 });

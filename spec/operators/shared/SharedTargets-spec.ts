@@ -96,6 +96,14 @@ describe('SharedTargets', () => {
     ]);
   });
 
+  it('say that nobody waits where nothing is known of any model, or not yet', () => {
+    start();
+    expect(targets.update()).to.deep.equal([0, 0]);
+    start({ models: { m: limited } });
+    machine.reload(localPart({ models: { m: two } }));
+    expect(targets.update()).to.deep.equal([0, 0]);
+  });
+
   it('look at a model as long as something waits or is in flight, and once more', () => {
     start({ models: { m: two } });
     const ticket = ask('m');
@@ -178,6 +186,8 @@ describe('SharedTargets', () => {
       comeAndGo(MANY, 1);
       expect(open()).to.equal(2);
       expect(targets.of(poolOf('stays'))).to.deep.equal(stays);
+      comeAndGo(MANY + 1, MANY);
+      expect(open(), 'and again').to.be.lessThan(10);
     });
 
     it('are looked at again only when there are twice as many as stay', () => {

@@ -437,6 +437,37 @@ describe('createSharedAdmission', () => {
       nothingLeft();
     });
 
+    it('counts what is in flight already under a ceiling that comes, in the other processes too', () => {
+      start({});
+      const before = Array.from({ length: 3 }, () => call(0, { ...held, tenant: 'acme' }));
+      runtime.advance(10);
+      for (const process of processes) process.reload({ tenants: { acme: { maxInFlight: 3 } } });
+      runtime.advance(10);
+      const after = [call(1, { ...held, tenant: 'acme' }), call(1, { ...held, tenant: 'acme' })];
+      runtime.advance(100);
+      expect(startsOf(after)).to.deep.equal([undefined, undefined]);
+      before[0]?.admitted?.release(SUCCESS);
+      runtime.advance(100);
+      expect(after.filter(({ admitted }) => admitted)).to.have.length(1);
+    });
+
+    it('lets none that wait already go by a ceiling that comes before the store has said so', () => {
+      const tenants = { acme: { maxInFlight: 1 } };
+      start({ maxInFlight: 1 });
+      const first = call(0, held);
+      runtime.advance(10);
+      const waiting = [call(0, { ...held, tenant: 'acme' }), call(0, { ...held, tenant: 'acme' })];
+      at(1).reload({ tenants });
+      call(1, { ...held, tenant: 'acme' });
+      runtime.advance(10);
+      at(0).reload({ tenants });
+      runtime.advance(100);
+      expect(startsOf(waiting)).to.deep.equal([undefined, undefined]);
+      first.admitted?.release(SUCCESS);
+      runtime.advance(100);
+      expect(startsOf(waiting)).to.deep.equal([undefined, undefined]);
+    });
+
     it('changes nothing where an option is wrong', () => {
       start({ maxInFlight: 2 });
       expect(() => at(0).reload({ maxInFlight: 0 })).to.throw('maxInFlight');
