@@ -12,6 +12,8 @@ export interface RedisWorld {
   readonly redisPort: number;
   /** Processes that are there already, as many as a run needs. Default: each run starts its own. */
   readonly workers?: StoreWorkers;
+  /** Default: 3,000. */
+  readonly leaseMs?: number;
 }
 
 export interface UsedResult {
@@ -29,18 +31,21 @@ const COMMAND_MS = 250;
 /** Of the load, for each process. */
 const SHARES = [0.6, 0.25, 0.1, 0.05] as const;
 const ASKERS = 15;
+/** Who is patient looks so often for so much of the quota to be used. */
+const LOOKS = 8;
+const ENOUGH = 0.6;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const perMs = ({ requestsPerMinute }: Provider): number => requestsPerMinute / 60_000;
 
-function planOf({ provider, emulator, redisPort }: RedisWorld, way: WorkerPlan['way']): WorkerPlan {
+function planOf({ provider, emulator, redisPort, leaseMs = LEASE_MS }: RedisWorld, way: WorkerPlan['way']): WorkerPlan {
   const { requestsPerMinute, burstRequests } = provider;
   return {
     way,
     baseURL: emulator.baseURL,
     model: MODEL,
     redisPort,
-    store: { leaseMs: LEASE_MS, commandTimeoutMs: COMMAND_MS },
+    store: { leaseMs, commandTimeoutMs: COMMAND_MS },
     rates: { requestsPerMinute, burstRequests, maxWaitMs: 60_000 },
   };
 }
@@ -107,6 +112,23 @@ export function runOne(world: RedisWorld, overMs: number): Promise<UsedResult> {
   return runLoadOver(world, 'local', overMs, [1]);
 }
 
+/** The part of the quota that is used in so long a time. Looks again, where it is to be patient and that was little. */
+async function usedIn(
+  workers: StoreWorkers,
+  provider: Provider,
+  forMs: number,
+  patient: boolean,
+): Promise<() => number> {
+  for (let looked = 1; ; looked++) {
+    const fromAt = StoreWorkers.now();
+    await sleep(forMs);
+    const untilAt = StoreWorkers.now();
+    // Calls are told of once they have ended.
+    const used = (): number => workers.sentBetween(fromAt, untilAt) / ((untilAt - fromAt) * perMs(provider));
+    if (!patient || looked === LOOKS || used() >= ENOUGH) return used;
+  }
+}
+
 export interface KilledResult {
   readonly rateLimited: number;
   /** Of the quota, before; and by those who are left, from a second after the lease on. */
@@ -115,21 +137,24 @@ export interface KilledResult {
   readonly leaseMs: number;
 }
 
-/** Four that always want more than there is, of which one is killed. */
-export async function runKilled(world: RedisWorld, beforeMs: number, afterMs: number): Promise<KilledResult> {
-  const { provider, emulator } = world;
+/** Four that always want more than there is, of which one is killed. The burst is used up after `startMs`. `patient` as in {@link Loss}. */
+export async function runKilled(
+  world: RedisWorld,
+  beforeMs: number,
+  afterMs: number,
+  { startMs = 1500, patient = false }: { readonly startMs?: number; readonly patient?: boolean } = {},
+): Promise<KilledResult> {
+  const { provider, emulator, leaseMs = LEASE_MS } = world;
   const workers = await workersFor(world, 'store', 4);
   await emulator.reset();
   for (let worker = 0; worker < 4; worker++) workers.order(worker, { kind: 'loops', count: ASKERS });
-  await sleep(1500);
+  await sleep(startMs);
   const fromAt = StoreWorkers.now();
   await sleep(beforeMs);
   const killedAt = StoreWorkers.now();
   await workers.kill(0);
-  await sleep(LEASE_MS + 1000);
-  const freeAt = StoreWorkers.now();
-  await sleep(afterMs);
-  const endAt = StoreWorkers.now();
+  await sleep(leaseMs + 1000);
+  const usedAfter = await usedIn(workers, provider, afterMs, patient);
   await endOf(world, workers);
   const { rateLimited } = await emulator.report();
   const used = (from: number, until: number): number =>
@@ -138,8 +163,8 @@ export async function runKilled(world: RedisWorld, beforeMs: number, afterMs: nu
     rateLimited: rateLimited.total,
     // What the killed one had sent last it could not tell any more.
     usedBefore: used(fromAt, killedAt - 1500),
-    usedAfter: used(freeAt, endAt),
-    leaseMs: LEASE_MS,
+    usedAfter: usedAfter(),
+    leaseMs,
   };
 }
 
@@ -157,19 +182,24 @@ export interface LossResult {
 }
 
 /** Four that always want more than there is, while something happens to the store. */
-export async function runThrough(world: RedisWorld, { breaking, awayMs, mending, afterMs }: Loss): Promise<LossResult> {
+export async function runThrough(world: RedisWorld, loss: Loss): Promise<LossResult> {
   const { provider, emulator } = world;
+  const { breaking, awayMs, mending, afterMs, settleMs = 2000, patient = false } = loss;
   const workers = await workersFor(world, 'store', 4);
   await emulator.reset();
   for (let worker = 0; worker < 4; worker++) workers.order(worker, { kind: 'loops', count: ASKERS });
-  await sleep(2000);
+  const told = (type: 'store.lost' | 'store.returned'): number =>
+    workers.changes.filter((change) => change.type === type).length;
+  await sleep(settleMs);
   const brokenAt = StoreWorkers.now();
   await breaking();
   await sleep(awayMs);
+  while (patient && told('store.lost') < 4) await sleep(20);
   const mendedAt = StoreWorkers.now();
   await mending();
-  await sleep(2000 + afterMs);
-  const endAt = StoreWorkers.now();
+  await sleep(settleMs);
+  while (patient && told('store.returned') < told('store.lost')) await sleep(20);
+  const usedBack = await usedIn(workers, provider, afterMs, patient);
   await endOf(world, workers);
   const { rateLimited } = await emulator.report();
   const used = (from: number, until: number): number =>
@@ -180,10 +210,10 @@ export async function runThrough(world: RedisWorld, { breaking, awayMs, mending,
   return {
     rateLimited: rateLimited.total,
     failed: workers.calls.filter(({ code }) => code !== undefined).length,
-    lost: workers.changes.filter(({ type }) => type === 'store.lost').length,
-    returned: workers.changes.filter(({ type }) => type === 'store.returned').length,
+    lost: told('store.lost'),
+    returned: told('store.returned'),
     usedAway: used(brokenAt + 1000, mendedAt),
-    usedBack: used(mendedAt + 2000, endAt),
+    usedBack: usedBack(),
     longestWaitMs: Math.max(...waits),
     boundMs: 2 * turnMs + COMMAND_MS + 2000,
   };
@@ -194,4 +224,8 @@ export interface Loss {
   readonly awayMs: number;
   readonly mending: () => unknown;
   readonly afterMs: number;
+  /** What passes before it breaks, and after it was mended until `afterMs` begin. Default: 2,000. */
+  readonly settleMs?: number;
+  /** Waits for all four to notice, to be back, and to use the quota, as a busy machine needs. Default: only as long as is said. */
+  readonly patient?: boolean;
 }
