@@ -1,52 +1,74 @@
 import { expect } from 'chai';
-import { builtDist } from '../helpers/builtDist.ts';
 import OpenAI from 'openai';
 import type { Page } from 'playwright-core';
 import type { ChatServer } from '../../examples/chat-page/chatServer.ts';
 import { startEmulator } from '../../lib/emulator/index.ts';
 import type { Emulator } from '../../lib/emulator/index.ts';
+import { builtDist } from '../helpers/builtDist.ts';
 import { describeInChromium, picture, until } from '../helpers/chromium.ts';
+import type { Visit } from '../helpers/chromium.ts';
+import { sideBySide } from '../helpers/sideBySide.ts';
 
 const TOKENS = 120;
 
+/** A page of its own, and the servers behind it. */
+interface Chat {
+  readonly emulator: Emulator;
+  readonly chat: ChatServer;
+  readonly page: Page;
+  readonly complaints: readonly string[];
+  ask(text: string): Promise<void>;
+  /** The last answer. */
+  written(): Promise<string>;
+  someWritten(length: number): Promise<void>;
+  ended(): Promise<void>;
+}
+
+/** What the provider sends, in whole. */
+async function wholeAnswer(): Promise<string> {
+  const other = await startEmulator({ firstTokenMs: 0, tokenMs: 0, tokens: TOKENS });
+  const openai = new OpenAI({ baseURL: other.baseURL, apiKey: 'none' });
+  const messages = [{ role: 'user' as const, content: 'Tell me a story' }];
+  const { choices } = await openai.chat.completions.create({ model: 'gpt-5.5', messages });
+  await other.close();
+  return choices[0]?.message.content ?? '';
+}
+
 describeInChromium('examples/chat-page, in Chromium', (browser) => {
-  let emulator: Emulator;
-  let chat: ChatServer;
-  let page: Page;
-  let complaints: readonly string[];
+  const play = sideBySide(3);
   before(builtDist);
-  beforeEach(async () => {
-    emulator = await startEmulator({ firstTokenMs: 50, tokenMs: 20, tokens: TOKENS });
-    // Not before dist/ is there: the example uses the package as its readers do.
-    const { startChatServer } = await import('../../examples/chat-page/chatServer.ts');
-    chat = await startChatServer(new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' }));
-    ({ page, complaints } = await browser.open(chat.url, { viewport: { width: 900, height: 640 } }));
-  });
-  afterEach(async () => {
-    await chat.close();
-    await emulator.close();
-  });
 
-  async function ask(text: string): Promise<void> {
-    await page.getByRole('textbox', { name: 'Message' }).fill(text);
-    await page.keyboard.press('Enter');
-  }
-  const written = (): Promise<string> => page.locator('.assistant').last().innerText();
-  const someWritten = (length: number): Promise<void> =>
-    until(page, `document.querySelector('.assistant:last-child')?.textContent.length > ${length}`);
-  const ended = (): Promise<void> =>
-    until(page, "document.querySelector('#stop').hidden && !document.querySelector('.writing')");
-  /** What the provider sends, in whole. */
-  async function wholeAnswer(): Promise<string> {
-    const other = await startEmulator({ firstTokenMs: 0, tokenMs: 0, tokens: TOKENS });
-    const openai = new OpenAI({ baseURL: other.baseURL, apiKey: 'none' });
-    const messages = [{ role: 'user' as const, content: 'Tell me a story' }];
-    const { choices } = await openai.chat.completions.create({ model: 'gpt-5.5', messages });
-    await other.close();
-    return choices[0]?.message.content ?? '';
-  }
+  const test = (title: string, inIt: (chat: Chat) => Promise<void>): void => {
+    play(title, async () => {
+      const emulator = await startEmulator({ firstTokenMs: 50, tokenMs: 20, tokens: TOKENS });
+      // Not before dist/ is there: the example uses the package as its readers do.
+      const { startChatServer } = await import('../../examples/chat-page/chatServer.ts');
+      const chat = await startChatServer(new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' }));
+      const inPage = ({ page, complaints }: Visit): Promise<void> =>
+        inIt({
+          emulator,
+          chat,
+          page,
+          complaints,
+          async ask(text) {
+            await page.getByRole('textbox', { name: 'Message' }).fill(text);
+            await page.keyboard.press('Enter');
+          },
+          written: () => page.locator('.assistant').last().innerText(),
+          someWritten: (length) =>
+            until(page, `document.querySelector('.assistant:last-child')?.textContent.length > ${length}`),
+          ended: () => until(page, "document.querySelector('#stop').hidden && !document.querySelector('.writing')"),
+        });
+      try {
+        await browser.visit(chat.url, inPage, { viewport: { width: 900, height: 640 } });
+      } finally {
+        await chat.close();
+        await emulator.close();
+      }
+    });
+  };
 
-  it('streams', async () => {
+  test('streams', async ({ emulator, page, complaints, ask, written, someWritten, ended }) => {
     await ask('Tell me a story');
     await someWritten(20);
     const begun = await written();
@@ -62,7 +84,15 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('stops: the request to the provider is aborted, and what came stays', async () => {
+  test('stops: the request to the provider is aborted, and what came stays', async ({
+    emulator,
+    page,
+    ask,
+    written,
+    someWritten,
+    ended,
+  }) => {
+    emulator.script([{ kind: 'stall', after: 20, times: 1 }]);
     await ask('Tell me a story');
     await someWritten(20);
     await page.getByRole('button', { name: 'Stop' }).click();
@@ -78,7 +108,14 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
     expect(await page.locator('.assistant').first().innerText()).to.equal(stopped);
   });
 
-  it('goes on after its connection broke, twice, without a second bill', async () => {
+  test('goes on after its connection broke, twice, without a second bill', async ({
+    emulator,
+    chat,
+    ask,
+    written,
+    someWritten,
+    ended,
+  }) => {
     await ask('Tell me a story');
     for (const length of [20, 120]) {
       await someWritten(length);
@@ -90,7 +127,14 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
     expect({ requests, answered, aborts }).to.deep.equal({ requests: 1, answered: 1, aborts: 0 });
   });
 
-  it('goes on after the page was loaded again in mid-answer, without a second bill', async () => {
+  test('goes on after the page was loaded again in mid-answer, without a second bill', async ({
+    emulator,
+    page,
+    ask,
+    written,
+    someWritten,
+    ended,
+  }) => {
     await ask('Tell me a story');
     await someWritten(20);
     await page.reload();
@@ -101,7 +145,7 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
     expect(emulator.report().requests).to.equal(1);
   });
 
-  it('says why there is no answer', async () => {
+  test('says why there is no answer', async ({ emulator, page, ask, ended }) => {
     emulator.script([{ kind: 'error', error: 'bad_request', times: 'always' }]);
     await ask('Tell me a story');
     await page.getByText(/^No answer: /).waitFor();

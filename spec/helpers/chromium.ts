@@ -9,9 +9,17 @@ const IMAGES = join(import.meta.dirname, '../../docs/images');
 /** Whether this run makes the pictures of the docs: `SLUICE_SCREENSHOTS=1`. Tests alone leave them as they are. */
 export const takesPictures: boolean = process.env['SLUICE_SCREENSHOTS'] === '1';
 
+/** A page of its own, with what it complained about: errors, and whatever its security policy kept it from. */
+export interface Visit {
+  readonly page: Page;
+  readonly complaints: readonly string[];
+}
+
 export interface BrowserUnderTest {
-  /** A page of its own, with what it complained about: errors, and whatever its security policy kept it from. */
-  open(url: string, options?: BrowserContextOptions): Promise<{ readonly page: Page; readonly complaints: string[] }>;
+  /** Closed after the test. */
+  open(url: string, options?: BrowserContextOptions): Promise<Visit>;
+  /** Closed once `look` has ended: for tests that are played side by side. */
+  visit(url: string, look: (visit: Visit) => Promise<void>, options?: BrowserContextOptions): Promise<void>;
 }
 
 function commandOf(): string | undefined {
@@ -43,26 +51,39 @@ export function describeInChromium(title: string, specs: (browser: BrowserUnderT
     afterEach(() => Promise.all(pages.splice(0).map((page) => page.context().close())));
     after(() => browser?.close());
 
+    const open = async (url: string, options: BrowserContextOptions = {}): Promise<Visit> => {
+      if (browser === undefined) throw new Error('the browser has not started');
+      const context = await browser.newContext({
+        viewport: { width: 1440, height: 1000 },
+        locale: 'en-GB',
+        ...options,
+      });
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('pageerror', ({ message }) => complaints.push(message));
+      page.on('console', (message) => {
+        // A server that is away is what some of the tests are about.
+        if (message.type() === 'error' && !message.text().includes('Failed to load resource')) {
+          complaints.push(message.text());
+        }
+      });
+      await page.goto(url);
+      return { page, complaints };
+    };
+
     specs({
-      async open(url, options = {}) {
-        if (browser === undefined) throw new Error('the browser has not started');
-        const context = await browser.newContext({
-          viewport: { width: 1440, height: 1000 },
-          locale: 'en-GB',
-          ...options,
-        });
-        const page = await context.newPage();
-        const complaints: string[] = [];
-        pages.push(page);
-        page.on('pageerror', ({ message }) => complaints.push(message));
-        page.on('console', (message) => {
-          // A server that is away is what some of the tests are about.
-          if (message.type() === 'error' && !message.text().includes('Failed to load resource')) {
-            complaints.push(message.text());
-          }
-        });
-        await page.goto(url);
-        return { page, complaints };
+      async open(url, options) {
+        const visit = await open(url, options);
+        pages.push(visit.page);
+        return visit;
+      },
+      async visit(url, look, options) {
+        const visit = await open(url, options);
+        try {
+          await look(visit);
+        } finally {
+          await visit.page.context().close();
+        }
       },
     });
   });
