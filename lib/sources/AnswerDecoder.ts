@@ -125,7 +125,7 @@ export class AnswerDecoder {
     const added = event === undefined ? this.#repeated?.textOf(data) : undefined;
     if (added !== undefined) {
       this.#ended = false;
-      this.#next(new RepeatedData(data, added));
+      this.#next(new RepeatedData(data, added, this.#repeated?.mould));
       return;
     }
     if (data.startsWith('[DONE]')) {

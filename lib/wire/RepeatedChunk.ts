@@ -1,4 +1,12 @@
+import { ChunkMould } from './ChunkMould.ts';
+import { ownText } from './ownText.ts';
+
 type Fields = Readonly<Record<string, unknown>>;
+
+/** A chunk that is {@link isTextOnly}. */
+interface TextChunk {
+  readonly choices: readonly [{ readonly delta: Fields } & Fields];
+}
 
 /** Where a chunk's own text begins; and a text of random length that OpenAI adds, so that lengths on the wire tell nothing. */
 const TEXT = /"content":\s*"/;
@@ -7,9 +15,6 @@ const PADDING = /"obfuscation":\s*"/;
 const PROBE = 'sluice';
 const QUOTE = '"';
 const [SPACE, BACKSLASH] = [0x20, 0x5c];
-
-/** Characters of the shortest piece that V8 cuts without copying. */
-const SHORTEST_CUT = 13;
 
 /** Where a provider writes each chunk in a way of its own, looking for what repeats is given up. */
 const FREE_LESSONS = 4;
@@ -25,6 +30,7 @@ export class RepeatedChunk {
   /** From the text to the padding; empty where there is none. */
   #middle = '';
   #tail = '';
+  #mould: ChunkMould | undefined;
   #lessons = 0;
   #known = 0;
 
@@ -38,8 +44,12 @@ export class RepeatedChunk {
       return data.slice(-this.#tail.length) === this.#tail ? undefined : this.#forget();
     }
     this.#known++;
-    // Cut without copying, it would keep the whole chunk for as long as the answer is kept.
-    return to - from < SHORTEST_CUT ? data.slice(from, to) : (JSON.parse(data.slice(from - 1, to + 1)) as string);
+    return ownText(data, from, to);
+  }
+
+  /** Makes the chunks of which the text is known now. Undefined: they are to be parsed. */
+  get mould(): ChunkMould | undefined {
+    return this.#mould;
   }
 
   /** `data` was parsed, and is `chunk`. */
@@ -59,6 +69,9 @@ export class RepeatedChunk {
     this.#head = head;
     this.#middle = middle;
     this.#tail = tail;
+    const [choice] = chunk.choices;
+    const padding = padded ? { before: head.length + middle.length, after: tail.length } : undefined;
+    this.#mould = ChunkMould.of(chunk, choice, choice.delta, padding);
   }
 
   #endsAlike(data: string, to: number): boolean {
@@ -95,12 +108,12 @@ function isPlain(data: string, from: number, to: number): boolean {
 
 /** The places found are those that count: another text there is the text of the chunk. */
 function proves(data: string, padded: boolean): boolean {
-  const chunk = JSON.parse(data) as { choices: [{ delta: Fields }]; obfuscation?: unknown };
+  const chunk = JSON.parse(data) as TextChunk & { obfuscation?: unknown };
   return chunk.choices[0].delta['content'] === PROBE && (!padded || chunk.obfuscation === PROBE);
 }
 
 /** Nothing in it but a piece of text for the first choice tells anything new when it comes again. */
-function isTextOnly(chunk: unknown): boolean {
+function isTextOnly(chunk: unknown): chunk is Fields & TextChunk {
   if (!isFields(chunk)) return false;
   const { choices, usage, error, x_groq: vendor } = chunk;
   if (!Array.isArray(choices) || choices.length !== 1 || (usage ?? error ?? vendor ?? null) !== null) return false;

@@ -57,6 +57,72 @@ describe('RepeatedChunk', () => {
     expect(texts.at(-1)).to.equal(', and you too, number 199');
   });
 
+  /** What each known chunk is made into, as JSON and by its parts. */
+  function madeOf(...chunks: readonly Fields[]): unknown[] {
+    const repeated = new RepeatedChunk();
+    return chunks.map((each) => {
+      const data = JSON.stringify(each);
+      const text = repeated.textOf(data);
+      if (text === undefined) repeated.learn(data, parsed(data));
+      return text === undefined ? undefined : repeated.mould?.cast(data, text);
+    });
+  }
+
+  it('makes of a known chunk what the parser would make of it', () => {
+    const more = { service_tier: 'default', system_fingerprint: null, created: 7, ['__proto__']: 1 };
+    const chunks = [
+      chunk('Hel', more),
+      chunk('lo', more),
+      chunk(' all of you, how are you', more),
+      padded('a', 'x'),
+      padded('b', 'abcdef'),
+      padded(' all of you, how are you', ''),
+      padded('c', 'padding of more than a few characters'),
+      chunk('d', { choices: [choice('d', {}, { role: 'assistant', refusal: null })] }),
+      chunk('e', { choices: [choice('e', {}, { role: 'assistant', refusal: null })] }),
+    ];
+    const made = madeOf(...chunks);
+    expect(made.flatMap((each, at) => (each === undefined ? [at] : []))).to.deep.equal([0, 3, 7]);
+    for (const [at, each] of made.entries()) {
+      if (each !== undefined) expect(JSON.stringify(each)).to.equal(JSON.stringify(chunks[at]));
+    }
+  });
+
+  it('makes chunks that share nothing with each other, nor with the one that was parsed', () => {
+    const repeated = new RepeatedChunk();
+    const [first, ...others] = ['a', 'b', 'c'].map((text) => JSON.stringify(chunk(text)));
+    const owned = parsed(first as string);
+    repeated.learn(first as string, owned);
+    type Made = { id: string; choices: { index: number; delta: Fields }[] };
+    const spoil = (made: Made): void => {
+      made.id = 'spoilt';
+      const [only] = made.choices;
+      Object.assign(only as object, { index: 9 });
+      Object.assign((only as Made['choices'][0]).delta, { role: 'spoilt' });
+      made.choices.push(only as Made['choices'][0]);
+    };
+    spoil(owned as Made);
+    for (const data of others) {
+      const made = repeated.mould?.cast(data, repeated.textOf(data) as string) as Made;
+      expect(JSON.stringify(made)).to.equal(data);
+      spoil(made);
+    }
+  });
+
+  it('leaves chunks to the parser that have more parts than copies may share', () => {
+    const parts: readonly ((content: string) => Fields)[] = [
+      (content) => chunk(content, { filter: {} }),
+      (content) => chunk(content, { filters: [] }),
+      (content) => chunk(content, { choices: [choice(content, { logprobs: { content: [] } })] }),
+    ];
+    for (const made of parts) {
+      const repeated = new RepeatedChunk();
+      repeated.learn(JSON.stringify(made('a')), made('a'));
+      expect(repeated.textOf(JSON.stringify(made('b')))).to.equal('b');
+      expect(repeated.mould).to.equal(undefined);
+    }
+  });
+
   it('knows it whatever the length of the padding', () => {
     const chunks = [
       padded('Hel', 'abc'),
@@ -174,6 +240,7 @@ describe('RepeatedChunk', () => {
           if (known === undefined) repeated.learn(data, value);
           else {
             expect(known).to.equal(content);
+            expect(JSON.stringify(repeated.mould?.cast(data, known))).to.equal(data);
             const before: Fields = { ...last, choices: value['choices'] };
             delete before['obfuscation'];
             expect({ ...value, obfuscation: undefined }).to.deep.equal({ ...before, obfuscation: undefined });
