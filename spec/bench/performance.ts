@@ -3,46 +3,22 @@
 import { map } from 'rxjs';
 import { writeResults } from '../prove/parts/writeResults.ts';
 import type { ResultsTable } from '../prove/parts/writeResults.ts';
-import { cpuRounds, median } from './parts/cpu.ts';
-import type { Work } from './parts/cpu.ts';
 import { ALL, operatorWays, sourceOf } from './parts/operatorWays.ts';
 import type { Operator } from './parts/operatorWays.ts';
+import { median } from './parts/cpu.ts';
+import { besideSdk } from './parts/sdkPairs.ts';
 import { FULL, SDK, sdkWays } from './parts/sdkWays.ts';
+import type { SdkWay } from './parts/sdkWays.ts';
+import { addedOf, measureSizes, ratioOf, SIZES, usOf } from './parts/sizes.ts';
+import type { BySize, Size, SizePlan } from './parts/sizes.ts';
 import { inCall, stackWays, TRANSPORT, WHOLE } from './parts/stackWays.ts';
 
 const fast = process.env['FAST'] === '1';
-const SIZES = [1, 10, 100, 1_000] as const;
-const ROUNDS = fast ? 5 : 11;
-/** Chunks that one sample takes, at most 500 calls: so many that the clock's grain does not show. */
-const CHUNKS_A_SAMPLE = fast ? 2_000 : 5_000;
-/** By each way, before anything is counted. */
-const WARM_UP_CALLS = fast ? 1_000 : 20_000;
+const plan: SizePlan = fast
+  ? { rounds: 5, chunksASample: 2_000, warmUpCalls: 1_000 }
+  : { rounds: 11, chunksASample: 5_000, warmUpCalls: 20_000 };
 
-type Size = (typeof SIZES)[number];
-type Rounds = readonly Readonly<Record<string, number>>[];
-
-/** CPU microseconds of a call by size: one of each way in each round. */
-async function measure(waysOf: (size: Size) => Readonly<Record<string, Work>>): Promise<Record<Size, Rounds>> {
-  const out = {} as Record<Size, Rounds>;
-  for (const size of SIZES) {
-    const times = Math.min(500, CHUNKS_A_SAMPLE / size);
-    // A service has made many calls before anybody looks: all that a call runs has been compiled by then.
-    const warmUp = size === 1 ? WARM_UP_CALLS / times : 2;
-    out[size] = await cpuRounds(waysOf(size), { times, rounds: ROUNDS, warmUp });
-  }
-  return out;
-}
-
-const usOf = (rounds: Rounds, way: string): number => median(rounds.map((row) => row[way] ?? NaN));
-const ratioOf = (rounds: Rounds, way: string, to: string): number =>
-  median(rounds.map((row) => (row[way] ?? NaN) / (row[to] ?? NaN)));
-/** What `way` adds to `to`, for the first chunk with all around it, and for each further one. */
-function addedOf(sizes: Record<Size, Rounds>, way: string, to: string): { callUs: number; chunkUs: number } {
-  const added = (size: Size): number => median(sizes[size].map((row) => (row[way] ?? NaN) - (row[to] ?? NaN)));
-  return { callUs: added(1), chunkUs: (added(1_000) - added(1)) / 999 };
-}
-
-function addedTable(sizes: Record<Size, Rounds>, to: string): ResultsTable['rows'] {
+function addedTable(sizes: BySize, to: string): ResultsTable['rows'] {
   const ways = Object.keys(sizes[1][0] ?? {});
   return [
     ['us', ...SIZES.map((size) => size.toLocaleString('en')), 'added by call', 'added by chunk'],
@@ -58,21 +34,25 @@ for (const size of SIZES) {
   const lengths = new Set(await Promise.all(Object.values(sdkWays(size)).map((way) => way())));
   if (lengths.size !== 1) throw new Error('all ways must read the same text');
 }
-const sdk = await measure(sdkWays);
-const stack = await measure(stackWays);
+const ways = (Object.keys(sdkWays(1)) as SdkWay[]).filter((way) => way !== SDK);
+const sdk = {} as Record<SdkWay, BySize>;
+for (const way of ways) sdk[way] = await besideSdk(way, plan);
+const stack = await measureSizes(stackWays, plan);
 
 const NOTHING = 'nothing';
 const PARSING = '`JSON.parse` of each chunk';
 const json = JSON.stringify({ id: 'chatcmpl-1', choices: [{ index: 0, delta: { content: ' word' } }] });
 const parsing: Operator = (source) => source.pipe(map(() => JSON.parse(json) as unknown));
 const rows: Readonly<Record<string, Operator>> = { [NOTHING]: (source) => source, [PARSING]: parsing, ...operatorWays };
-const operators = await measure((size) =>
-  Object.fromEntries(
-    Object.entries(rows).map(([name, operator]) => {
-      const piped$ = sourceOf(size).pipe(operator);
-      return [name, () => inCall(piped$)];
-    }),
-  ),
+const operators = await measureSizes(
+  (size) =>
+    Object.fromEntries(
+      Object.entries(rows).map(([name, operator]) => {
+        const piped$ = sourceOf(size).pipe(operator);
+        return [name, () => inCall(piped$)];
+      }),
+    ),
+  plan,
 );
 
 const GOALS: readonly (readonly [Size, number])[] = [
@@ -90,9 +70,10 @@ await writeResults({
   text: `
 CPU time in microseconds (user and system, garbage collection and compilation included) of one streamed call, from the call to the end
 of its answer, for answers of 1, 10, 100 and 1,000 chunks. Each way reads the same bytes: chunks as the API sends them today, each in
-a read of its own, then usage and \`[DONE]\`, from a \`fetch\` without a network. All ways build and send the request by the SDK. Ways
-take turns in one process, after ${WARM_UP_CALLS.toLocaleString('en')} calls of each; a figure is the median over ${ROUNDS} rounds, a ratio the median of the
-ratios within the rounds.
+a read of its own, then usage and \`[DONE]\`, from a \`fetch\` without a network. All ways build and send the request by the SDK. Each
+takes turns with the SDK's own loop in a process of the two, as a service has one way, after ${plan.warmUpCalls.toLocaleString('en')} calls of each; a figure is the
+median over ${plan.rounds} rounds, a ratio the median of the ratios within the rounds. The row of the SDK's own loop has its medians of all
+these processes.
 
 - _The SDK's own loop_: \`for await\` over \`client.chat.completions.create({ stream: true })\`.
 - _Full policy_: account, model and tenant quota for requests and tokens, concurrency, breaker, retries with a budget, fallbacks,
@@ -102,16 +83,17 @@ ratios within the rounds.
 The goals are ratios of ${GOALS.map(([size, most]) => `${most} at ${size.toLocaleString('en')}`).join(', ')} for the full policy.`,
   rows: [
     ['us', ...SIZES.flatMap((size) => [size.toLocaleString('en'), 'ratio'])],
-    ...Object.keys(sdkWays(1)).map((way) => [
+    [SDK, ...SIZES.flatMap((size) => [median(ways.map((way) => usOf(sdk[way][size], SDK))).toFixed(0), '1.00'])],
+    ...ways.map((way) => [
       way,
-      ...SIZES.flatMap((size) => [usOf(sdk[size], way).toFixed(0), ratioOf(sdk[size], way, SDK).toFixed(2)]),
+      ...SIZES.flatMap((size) => [usOf(sdk[way][size], way).toFixed(0), ratioOf(sdk[way][size], way, SDK).toFixed(2)]),
     ]),
   ],
   more: [
     {
       title: 'The stack itself',
       text: `
-The same policies over a transport that has the whole answer parsed and there at once: what is left is what Sluice does, from the call
+The same policies, in one process, over a transport that has the whole answer parsed and there at once: what is left is what Sluice does, from the call
 to the consumer, without telemetry. _Added_: to the transport alone, for the first chunk with all around it, and for each further one. The goals for
 the full policy are 25 us a call and 0.3 us a chunk; here it is ${whole.callUs.toFixed(1)} us and ${whole.chunkUs.toFixed(2)} us.`,
       rows: addedTable(stack, TRANSPORT),
@@ -126,7 +108,7 @@ order: ${byHand.callUs.toFixed(1)} us a call and ${byHand.chunkUs.toFixed(2)} us
   ],
   claims: [
     ...GOALS.map(([size, most]): readonly [string, boolean] => {
-      const ratio = ratioOf(sdk[size], FULL, SDK);
+      const ratio = ratioOf(sdk[FULL][size], FULL, SDK);
       return [
         `at most ${most} times the SDK's own loop with a full policy, at ${size.toLocaleString('en')} chunk${size === 1 ? '' : 's'} (${ratio.toFixed(2)})`,
         ratio <= most,
