@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { FakeProvider } from '../../lib/emulator/model/FakeProvider.ts';
 import { parsePolicy } from '../../lib/index.ts';
 import { virtualRuntime } from '../../lib/testing/index.ts';
-import type { ChaosPlan } from './plan/ChaosPlan.ts';
+import type { CallerKind, ChaosPlan, PlannedCall } from './plan/ChaosPlan.ts';
 import { drawPlan, worldOf } from './plan/drawPlan.ts';
 import { rotation } from './rotation.ts';
 import { runPlan } from './run/runPlan.ts';
@@ -27,10 +27,10 @@ describe('chaos: plans', () => {
     }
   });
 
-  it('are played in three worlds: of 1,000 in a row 950, 40 and 10', () => {
+  it('are played in three worlds: of 1,000 in a row 910, 80 and 10', () => {
     const counts: Record<string, number> = {};
     for (let seed = 5_001; seed <= 6_000; seed++) counts[worldOf(seed)] = (counts[worldOf(seed)] ?? 0) + 1;
-    expect(counts).to.deep.equal({ virtual: 950, http: 40, redis: 10 });
+    expect(counts).to.deep.equal({ virtual: 910, http: 80, redis: 10 });
   });
 
   it('come to the same end each time in virtual time', async () => {
@@ -69,11 +69,19 @@ describe('chaos: plans', () => {
     expect(rotation(50, 0)[0]).to.be.above(1_000);
   });
 
-  it('makes some calls over HTTP through a gateway, which leave unsaid what its clients cannot say', () => {
-    const calls = Array.from({ length: 8 }, (_, seed) => drawPlan(seed, 'http').calls).flat();
-    const byGateway = calls.filter(({ by }) => by === 'gateway');
-    expect(byGateway.length).to.be.within(0.2 * calls.length, 0.8 * calls.length);
-    for (const call of byGateway) expect(call).to.not.have.any.keys('restarts', 'attempts');
+  it('makes calls over HTTP in every way there is, which leave unsaid what cannot be said there', () => {
+    const plans = Array.from({ length: 24 }, (_, seed) => drawPlan(seed, 'http'));
+    const drawn = plans.flatMap(({ calls }) => calls);
+    const made = (by: CallerKind | undefined): PlannedCall[] => drawn.filter((call) => call.by === by);
+    for (const by of [undefined, 'gateway', 'fetch', 'call'] as const) {
+      expect(made(by).length, by).to.be.above(0.1 * drawn.length);
+    }
+    for (const call of made('gateway')) expect(call).to.not.have.any.keys('restarts', 'attempts');
+    for (const call of made('fetch')) expect(call).to.not.have.any.keys('restarts', 'attempts', 'midStream');
+    for (const call of made('call')) expect(call).to.not.have.any.keys('restarts', 'midStream');
+    const modes = new Set(made('gateway').map(({ midStream }) => midStream));
+    expect(modes).to.deep.equal(new Set([undefined, 'fail', 'restart', 'continue', 'buffer']));
+    expect(plans.some(({ policy }) => policy.gateway?.midStream === 'buffer')).to.equal(true);
     expect(drawPlan(1, 'virtual').calls.some(({ by }) => by !== undefined)).to.equal(false);
   });
 });

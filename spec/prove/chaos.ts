@@ -18,7 +18,17 @@ const WORLDS: readonly (readonly [WorldName, string])[] = [
 const sums = new Map(
   WORLDS.map(([world]) => [
     world,
-    { plans: 0, calls: 0, byGateway: 0, answered: 0, failed: 0, left: 0, attempts: 0, restarts: 0, shocks: 0 },
+    {
+      plans: 0,
+      calls: 0,
+      by: { call: 0, fetch: 0, gateway: 0 },
+      answered: 0,
+      failed: 0,
+      left: 0,
+      attempts: 0,
+      restarts: 0,
+      shocks: 0,
+    },
   ]),
 );
 const broken = new Map<string, number>();
@@ -39,7 +49,7 @@ await withLiveLine(
       if (sum === undefined) return;
       sum.plans++;
       sum.calls += result.calls;
-      sum.byGateway += plan.calls.filter(({ by }) => by === 'gateway').length;
+      for (const { by } of plan.calls) if (by !== undefined) sum.by[by]++;
       sum.answered += result.answered;
       sum.failed += Object.values(result.failed).reduce((total, count) => total + count, 0);
       sum.left += result.left;
@@ -64,13 +74,15 @@ await writeResults({
 Seeds 1 to 1,000. Each draws a policy, providers with limits and faults, calls with tenants, conversations, priorities, deadlines and
 callers that leave, and shocks: policies reloaded, limits changed without a word, clocks corrected, a process that stands still, a Redis server
 emptied, silent or gone. Every fact of a run is shown to all invariants as it happens. How it works, and how to run one seed:
-[Chaos](../reference/chaos.md). *Shocks* are those of the plans; what providers do wrong comes on top. Calls
-*by a gateway* are those that clients of one make, which read its streams over HTTP.`,
+[Chaos](../reference/chaos.md). *Shocks* are those of the plans; what providers do wrong comes on top. Over HTTP some calls are
+made by \`sluice.call\`, by SDKs that have \`sluice.fetch\`, and by clients of a gateway, the others by methods of the client.`,
   rows: [
     [
       'played in',
       'plans',
       'calls',
+      'by `call`',
+      'by `fetch`',
       'by a gateway',
       'answered',
       'failed',
@@ -87,7 +99,9 @@ emptied, silent or gone. Every fact of a run is shown to all invariants as it ha
           ? [
               sum.plans,
               sum.calls,
-              sum.byGateway,
+              sum.by.call,
+              sum.by.fetch,
+              sum.by.gateway,
               sum.answered,
               sum.failed,
               sum.left,

@@ -1,4 +1,5 @@
 import { isSluiceError } from '../../../lib/index.ts';
+import { isOutside } from '../run/Fact.ts';
 import type { CallTrace } from '../run/Fact.ts';
 import type { Invariant } from './Invariant.ts';
 
@@ -34,8 +35,8 @@ export const everyCallEndsOnce: Invariant = {
           // Turned away at the door, or gone before it got there.
           if (!begun) continue;
           const seen = endedMs === undefined ? 'dropped' : code === undefined ? 'success' : 'failure';
-          if (planned.by === 'gateway') {
-            // Its failures have the words of providers. How it ended of those who left is known to the gateway alone.
+          if (isOutside(planned)) {
+            // Its failures have the words of providers. How it ended of those who left is known inside alone.
             const [outcome] = told.get(call)?.split(' ') ?? [];
             const same = leftMs === undefined ? outcome === seen : outcome !== undefined;
             if (!same) fail(`call ${index} ended as ${seen}, and told of ${outcome}`);

@@ -2,6 +2,7 @@ import { answerKey, answerText, matchPrefix } from '../../../lib/emulator/model/
 import { prefixOf } from '../../../lib/emulator/model/request.ts';
 import { PROVIDER_DEFAULTS } from '../../../lib/emulator/model/settings.ts';
 import type { AttemptTrace, CallTrace } from '../run/Fact.ts';
+import { midStreamOf } from '../run/midStreamOf.ts';
 import type { Invariant, Stage } from './Invariant.ts';
 
 /** What a caller holds is what came off the wire for it, no piece missing, none twice; and an answer is a whole one. */
@@ -19,23 +20,45 @@ export const textArrivesOnceAndWhole: Invariant = {
         }
         if (fact.kind !== 'ended' || fact.call.leftMs !== undefined) return;
         const { call } = fact;
-        const came = call.planned.api === 'complete' && call.code !== undefined ? '' : cameFor(call);
+        const keeps = call.planned.api === 'complete' || midStreamOf(call) === 'buffer';
+        const came = keeps && call.code !== undefined ? '' : cameFor(call);
         if (call.text !== came) fail(`call ${call.index} ended with ${differ(call.text, came)}`);
         if (call.code !== undefined) return;
         const last = call.attempts.at(-1);
         if (last === undefined) fail(`call ${call.index} was answered by nobody`);
-        else if (last.text !== wholeOf(stage, last)) fail(`call ${call.index} was answered with "${short(last.text)}"`);
+        // Whether an answer is whole is up to the SDK of a call that brings its own transport.
+        else if (call.planned.by !== 'call' && last.text !== wholeOf(stage, last))
+          fail(`call ${call.index} was answered with "${short(last.text)}"`);
       },
     };
   },
 };
 
-/** Of the attempts since it last began anew: without a continuation only one of them can have brought anything. */
-function cameFor({ attempts, startedOverAt }: CallTrace): string {
+/** What has come for the caller, as it may see it. */
+function cameFor(call: CallTrace): string {
+  const { attempts, startedOverAt, planned } = call;
+  if (planned.by === 'gateway') {
+    const mode = midStreamOf(call);
+    // Nothing of it is seen before it is whole.
+    if (mode === 'buffer') return attempts.at(-1)?.text ?? '';
+    if (mode !== 'fail') return goneOnUnseen(attempts);
+  }
+  // Of the attempts since it last began anew: without a continuation only one of them can have brought anything.
   return attempts
     .slice(startedOverAt)
     .map(({ text }) => text)
     .join('');
+}
+
+/** What was begun anew is passed on from where it goes beyond what was: as long as it is the same. */
+function goneOnUnseen(attempts: readonly AttemptTrace[]): string {
+  let shown = '';
+  for (const { text, request } of attempts) {
+    const whole = (prefixOf(request['messages'] ?? request['input']) ?? '') + text;
+    if (whole.startsWith(shown)) shown = whole;
+    else if (!shown.startsWith(whole)) return shown;
+  }
+  return shown;
 }
 
 /** What its provider answers to it; after a beginning of that text, the rest. */

@@ -1,5 +1,18 @@
+import { isOutside } from '../run/Fact.ts';
 import type { CallTrace } from '../run/Fact.ts';
 import type { Invariant } from './Invariant.ts';
+
+/** What is told last of a turn that has not ended. */
+const GOES_ON: ReadonlySet<string | undefined> = new Set([
+  undefined,
+  'queued',
+  'granted',
+  'attempt.started',
+  'committed',
+  'retry.scheduled',
+  'fallback',
+  'restart',
+]);
 
 /** One conversation, one turn at a time, in the order in which they were asked for. */
 export const turnsComeInOrder: Invariant = {
@@ -17,6 +30,9 @@ export const turnsComeInOrder: Invariant = {
       // A gateway keeps the names of its tenants apart.
       return `${process} ${by === 'gateway' && tenant !== undefined ? `${tenant}/` : ''}${conversation}`;
     };
+    const told = new Map<CallTrace, string>();
+    const goesOn = (turn: CallTrace): boolean =>
+      GOES_ON.has(told.get(turn)) || turn.attempts.some(({ closedMs }) => closedMs === undefined);
     const placeOf = (call: CallTrace): number => order.get(call) ?? Infinity;
     return {
       see(fact) {
@@ -26,6 +42,7 @@ export const turnsComeInOrder: Invariant = {
           order.set(fact.call, order.size);
           open.set(lane, (open.get(lane) ?? new Set()).add(fact.call));
         }
+        if (fact.kind === 'told' && fact.call !== undefined) told.set(fact.call, fact.event.type);
         if (fact.kind === 'gone') open.get(laneOf(fact.call) ?? '')?.delete(fact.call);
         if (fact.kind !== 'sent') return;
         const { call } = fact.attempt;
@@ -39,9 +56,8 @@ export const turnsComeInOrder: Invariant = {
           if (turn.leftMs !== undefined || turn.endedMs !== undefined) continue;
           const began = turn.attempts.length > 0;
           if (shared && !began) continue;
-          // Its end is on the way to the client of the gateway.
-          const attempts = turn.attempts.filter(({ closedMs }) => closedMs === undefined).length;
-          if (turn.planned.by === 'gateway' && began && attempts === 0) continue;
+          // Its end is on the way to the caller.
+          if (isOutside(turn.planned) && !goesOn(turn)) continue;
           fail(
             `call ${call.index} of ${call.planned.conversation} was sent while call ${turn.index} before it had not ended`,
           );

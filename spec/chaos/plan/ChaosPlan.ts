@@ -1,5 +1,6 @@
 import type { ProviderOptions, QuotaSettings } from '../../../lib/emulator/index.ts';
 import type { PolicyInput } from '../../../lib/index.ts';
+import type { GatewayMidStream } from '../../../lib/policy/Policy.ts';
 
 /**
  * Where a plan is played. `virtual`: everything in one virtual time, the same to the last event each time. `http`: over
@@ -31,8 +32,8 @@ export interface PlannedProvider {
 export interface PlannedCall {
   readonly atMs: number;
   readonly api: 'chat' | 'respond' | 'complete';
-  /** `gateway`: by a client that asks a gateway over HTTP. Else in this process. */
-  readonly by?: 'gateway' | undefined;
+  /** By a method of the client where nothing is said. */
+  readonly by?: CallerKind | undefined;
   readonly model: string;
   readonly words: number;
   readonly outputLimit?: number | undefined;
@@ -44,8 +45,16 @@ export interface PlannedCall {
   readonly deadlineMs?: number | undefined;
   readonly restarts?: boolean | undefined;
   readonly attempts?: number | undefined;
+  /** What a client of a gateway says of streams that break off. */
+  readonly midStream?: GatewayMidStream | undefined;
   readonly leaves?: Leaving | undefined;
 }
+
+/**
+ * `gateway`: a client that asks a gateway over HTTP. `fetch`: an SDK whose `fetch` is `sluice.fetch`. `call`: `sluice.call`
+ * with a function that asks the SDK client which it is given.
+ */
+export type CallerKind = 'gateway' | 'fetch' | 'call';
 
 /** How a caller goes before the end: so long after it asked, or with the value of that number. */
 export type Leaving =

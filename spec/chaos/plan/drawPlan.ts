@@ -1,6 +1,7 @@
 import type { ModelSettings } from '../../../lib/emulator/model/settings.ts';
 import type { ChaosPlan, Leaving, PlannedCall, PlannedProvider, Shock, WorldName } from './ChaosPlan.ts';
 import { Dice } from './Dice.ts';
+import { drawCallers, drawGatewayMode } from './drawCallers.ts';
 import { drawFaults } from './drawFaults.ts';
 import { drawLimits, drawRates } from './drawLimits.ts';
 import type { DrawnLimits } from './drawLimits.ts';
@@ -10,10 +11,10 @@ import type { Measures } from './drawPolicy.ts';
 /** Tokens of every answer, unless its request allows fewer. */
 const TOKENS: readonly number[] = [1, 3, 12, 40];
 
-/** Of 1,000 seeds in a row 10 are played with a Redis server, 40 over HTTP and the others in virtual time. */
+/** Of 1,000 seeds in a row 10 are played with a Redis server, 80 over HTTP and the others in virtual time. */
 export function worldOf(seed: number): WorldName {
   if (seed % 100 === 0) return 'redis';
-  return seed % 25 === 1 ? 'http' : 'virtual';
+  return [1, 14].includes(seed % 25) ? 'http' : 'virtual';
 }
 
 /** The plan of a seed: always the same one. */
@@ -37,17 +38,30 @@ export function drawPlan(seed: number, world: WorldName = worldOf(seed)): ChaosP
   const policy = drawPolicy(dice, told, measures, exact);
   const providers = drawProviders(dice, limits, { tokens, forMs, answerMs, exact, virtual });
   const drawn = drawCalls(dice, Object.keys(limits.models), { count, forMs, answerMs, tokens, world });
-  const calls = world === 'http' ? throughGateway(new Dice(seed + 1_000_000), drawn) : drawn;
-  return {
+  const shocks = drawShocks(dice, told, { measures, forMs, exact, world });
+  const plan: ChaosPlan = {
     seed,
     world,
     policy,
     providers,
-    calls,
-    shocks: drawShocks(dice, told, { measures, forMs, exact, world }),
+    calls: drawn,
+    shocks,
     ...(dice.chance(0.1) && {
       close: { atMs: dice.whole(1, forMs), drainMs: dice.oneOf([0, answerMs, answerMs * 50]) },
     }),
+  };
+  return world === 'http' ? withOtherCallers(new Dice(seed + 1_000_000), plan) : plan;
+}
+
+/** Where there is a network, calls are made in other ways too. */
+function withOtherCallers(dice: Dice, plan: ChaosPlan): ChaosPlan {
+  return {
+    ...plan,
+    calls: drawCallers(dice, plan.calls),
+    policy: { ...plan.policy, ...drawGatewayMode(dice) },
+    shocks: plan.shocks.map((shock) =>
+      shock.kind === 'reload' ? { ...shock, policy: { ...shock.policy, ...drawGatewayMode(dice) } } : shock,
+    ),
   };
 }
 
@@ -148,16 +162,6 @@ function drawCalls(dice: Dice, models: readonly string[], draw: CallDraw): Plann
       };
     })
     .sort((a, b) => a.atMs - b.atMs);
-}
-
-/** Some, all or none of them by clients of a gateway, which cannot say everything that a caller in this process can. */
-function throughGateway(dice: Dice, calls: readonly PlannedCall[]): PlannedCall[] {
-  const share = dice.oneOf([0, 0.3, 0.7, 1]);
-  return calls.map((call) => {
-    if (!dice.chance(share)) return call;
-    const { restarts: _, attempts: __, ...asked } = call;
-    return { ...asked, by: 'gateway' };
-  });
 }
 
 function drawLeaving(dice: Dice, answerMs: number, tokens: number): Leaving {

@@ -1,12 +1,15 @@
 import { Subscription } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { isRestart, isSluiceError, startTimer } from '../../../lib/index.ts';
+import { estimateCost, isRestart, isSluiceError, startTimer } from '../../../lib/index.ts';
 import type { CallOptions, Runtime, Sluice } from '../../../lib/index.ts';
+import { modelPolicy } from '../../../lib/policy/modelPolicy.ts';
 import type { PlannedCall } from '../plan/ChaosPlan.ts';
 import { requestOf } from '../plan/requestOf.ts';
 import type { Sabotage } from '../sabotage/Sabotage.ts';
+import { askSdk } from './askSdk.ts';
 import { contentOf } from './contentOf.ts';
 import type { CallTrace } from './Fact.ts';
+import type { FetchCallers } from './FetchCallers.ts';
 import type { GatewayClients } from './GatewayClients.ts';
 import type { History } from './History.ts';
 
@@ -15,6 +18,8 @@ export interface CallerOptions {
   readonly sabotage: Sabotage;
   /** Where calls of the plan are made through them. */
   readonly gateways: GatewayClients | undefined;
+  /** Where there are addresses that SDKs can have. */
+  readonly fetchers: FetchCallers | undefined;
   /** No call is open. */
   atRest(): void;
 }
@@ -26,17 +31,20 @@ export class Caller {
   readonly #runtime: Runtime;
   readonly #sabotage: Sabotage;
   readonly #gateways: GatewayClients | undefined;
+  readonly #fetchers: FetchCallers | undefined;
   /** Of all calls that are not aborted by one of their own. */
   readonly #longLived = new AbortController();
   readonly #atRest: () => void;
   #open = 0;
 
-  constructor(sluices: readonly Sluice[], history: History, { runtime, sabotage, gateways, atRest }: CallerOptions) {
+  constructor(sluices: readonly Sluice[], history: History, options: CallerOptions) {
+    const { runtime, sabotage, gateways, fetchers, atRest } = options;
     this.#sluices = sluices;
     this.#history = history;
     this.#runtime = runtime;
     this.#sabotage = sabotage;
     this.#gateways = gateways;
+    this.#fetchers = fetchers;
     this.#atRest = atRest;
   }
 
@@ -142,9 +150,21 @@ export class Caller {
 
   #ask(planned: PlannedCall, index: number, options: CallOptions): Observable<unknown> {
     const { api, by, process = 0 } = planned;
-    if (by === 'gateway') return (this.#gateways as GatewayClients).ask(planned, index, options.signal as AbortSignal);
-    const sluice = this.#sluices[process] as Sluice;
     const request = requestOf(planned, index);
+    if (by === 'gateway') return (this.#gateways as GatewayClients).ask(planned, index, options.signal as AbortSignal);
+    if (by === 'fetch') {
+      const home = modelPolicy(this.#history.policy, planned.model).client;
+      return (this.#fetchers as FetchCallers).ask(planned, index, home, options);
+    }
+    const sluice = this.#sluices[process] as Sluice;
+    if (by === 'call') {
+      return sluice.call<unknown>(
+        planned.model,
+        (client, signal, model) => askSdk(client, api, { ...request, model }, { signal }),
+        // Of a call that brings its own transport nothing is known but what it says.
+        { ...options, cost: estimateCost(request) },
+      );
+    }
     if (api === 'complete') return sluice.complete(request, options);
     const both = options as CallOptions & { readonly restarts: true };
     return api === 'chat' ? sluice.chat(request, both) : sluice.respond(request, both);

@@ -28,6 +28,11 @@ export interface CallTrace {
   goneMs: number | undefined;
 }
 
+/** Asks from outside: what it does is heard a little later, or has other words. */
+export function isOutside({ by }: PlannedCall): boolean {
+  return by === 'gateway' || by === 'fetch';
+}
+
 /** One request as it leaves, and what comes back for it. */
 export interface AttemptTrace {
   readonly call: CallTrace;

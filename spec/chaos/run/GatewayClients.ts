@@ -1,16 +1,16 @@
 import { createParser } from 'eventsource-parser';
-import { AsyncLocalStorage } from 'node:async_hooks';
+import type { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createGateway } from '../../../lib/http/index.ts';
 import type { HttpListener } from '../../../lib/http/gateway/GatewayOptions.ts';
-import { SluiceError } from '../../../lib/index.ts';
-import type { Sluice } from '../../../lib/index.ts';
+import type { Sluice, SluiceError } from '../../../lib/index.ts';
 import type { PlannedCall } from '../plan/ChaosPlan.ts';
 import { requestOf } from '../plan/requestOf.ts';
+import { failureTold, reading } from './reading.ts';
 
 /** Says to the listener, not to the gateway, which call a request is of. */
 const NUMBER = 'x-chaos-call';
@@ -19,10 +19,11 @@ const NUMBER = 'x-chaos-call';
 export class GatewayClients {
   readonly #servers: Server[] = [];
   readonly #gateways: ReturnType<typeof createGateway>[] = [];
-  readonly #asked = new AsyncLocalStorage<number>();
 
+  /** `asked`: which call the request is of that is being worked for. */
   static async start(
     sluices: readonly Sluice[],
+    asked: AsyncLocalStorage<number>,
     break_: (listener: HttpListener) => HttpListener,
   ): Promise<GatewayClients> {
     const clients = new GatewayClients();
@@ -30,7 +31,7 @@ export class GatewayClients {
       const gateway = createGateway(sluice);
       const listener = break_(gateway.listener);
       const server = createServer((request, response) => {
-        clients.#asked.run(Number(request.headers[NUMBER]), () => listener(request, response));
+        asked.run(Number(request.headers[NUMBER]), () => listener(request, response));
       });
       await once(server.listen(0, '127.0.0.1'), 'listening');
       clients.#servers.push(server);
@@ -39,31 +40,13 @@ export class GatewayClients {
     return clients;
   }
 
-  /** Of which call the request is that is being worked for now. */
-  get asked(): number | undefined {
-    return this.#asked.getStore();
-  }
-
   get inFlight(): number {
     return this.#gateways.reduce((sum, { inFlight }) => sum + inFlight, 0);
   }
 
   /** What the client of an SSE stream, or of a whole answer, reads. Unsubscribing closes its connection. */
   ask(planned: PlannedCall, index: number, signal: AbortSignal): Observable<unknown> {
-    // Hand-written: a promise that ends in either of three ways, and is aborted from outside.
-    return new Observable((subscriber) => {
-      const leaving = new AbortController();
-      const leave = (): void => subscriber.error(new SluiceError('aborted', 'the client has left'));
-      signal.addEventListener('abort', leave);
-      subscriber.add(() => {
-        signal.removeEventListener('abort', leave);
-        leaving.abort();
-      });
-      this.#read(planned, index, leaving.signal, (value) => subscriber.next(value)).then(
-        () => subscriber.complete(),
-        (error: unknown) => subscriber.error(error),
-      );
-    });
+    return reading(signal, (leaving, next) => this.#read(planned, index, leaving, next));
   }
 
   async close(): Promise<void> {
@@ -75,9 +58,9 @@ export class GatewayClients {
   }
 
   async #read(planned: PlannedCall, index: number, signal: AbortSignal, next: (value: unknown) => void): Promise<void> {
-    const { api, process = 0, tenant, conversation, priority, deadlineMs } = planned;
+    const { api, process = 0, tenant, conversation, priority, deadlineMs, midStream } = planned;
     const { port } = this.#servers[process]?.address() as AddressInfo;
-    const ours = { tenant, conversation, priority, 'deadline-ms': deadlineMs, 'mid-stream': 'fail' };
+    const ours = { tenant, conversation, priority, 'deadline-ms': deadlineMs, 'mid-stream': midStream };
     const headers = Object.entries(ours).flatMap(([name, value]) =>
       value === undefined ? [] : [[`x-sluice-${name}`, String(value)] as const],
     );
@@ -93,7 +76,7 @@ export class GatewayClients {
     );
     if (!response.ok || !stream) {
       const body = (await response.json()) as unknown;
-      if (!response.ok) throw failureOf(body);
+      if (!response.ok) throw failureTold(body);
       next(body);
       return;
     }
@@ -105,7 +88,7 @@ export class GatewayClients {
         const value = data === '[DONE]' ? undefined : (JSON.parse(data) as Readonly<Record<string, unknown>>);
         if (value === undefined || ENDS.has(value['type'])) ended = true;
         if (value === undefined) return;
-        if ('error' in value || value['type'] === 'error') failure = failureOf(value);
+        if ('error' in value || value['type'] === 'error') failure = failureTold(value);
         else next(value);
       },
     });
@@ -118,8 +101,3 @@ export class GatewayClients {
 }
 
 const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete']);
-
-/** Its words are those of a provider where that has failed, so that only they can be told from it. */
-function failureOf(body: unknown): SluiceError {
-  return new SluiceError('server_error', JSON.stringify(body));
-}

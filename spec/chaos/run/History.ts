@@ -1,6 +1,7 @@
 import type { Policy } from '../../../lib/index.ts';
 import type { Invariant, Stage, Watch } from '../invariants/Invariant.ts';
 import type { ChaosPlan } from '../plan/ChaosPlan.ts';
+import { isOutside } from './Fact.ts';
 import type { AttemptTrace, CallTrace, Fact, Leftovers } from './Fact.ts';
 
 export interface Violation {
@@ -36,7 +37,7 @@ export class History implements Stage {
   asked(call: CallTrace): void {
     this.calls.push(call);
     this.#byIndex.set(call.index, call);
-    if (call.planned.by === undefined) this.begun(call);
+    if (!isOutside(call.planned)) this.begun(call);
   }
 
   /** It is the client's from now on, under the rules that hold by now. */

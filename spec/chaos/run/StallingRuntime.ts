@@ -19,13 +19,16 @@ export class StallingRuntime implements Runtime {
   readonly random: () => number;
   readonly scheduler: Runtime['scheduler'];
   readonly #base: Runtime;
+  readonly #turn: (() => Promise<unknown>) | undefined;
   #late: Late[] | undefined;
   #order = 0;
   #armed = 0;
   #pending = 0;
 
-  constructor(base: Runtime) {
+  /** `turn`: passes when promises have done what they can. Where there are any, they come before the next thing that is late. */
+  constructor(base: Runtime, turn?: () => Promise<unknown>) {
     this.#base = base;
+    this.#turn = turn;
     this.clock = base.clock;
     this.random = base.random;
     this.scheduler = { schedule: (work, delayMs = 0) => this.#schedule(work, delayMs) };
@@ -34,6 +37,10 @@ export class StallingRuntime implements Runtime {
   /** Timers that have neither fired nor been cancelled. */
   get pending(): number {
     return this.#pending;
+  }
+
+  get stalled(): boolean {
+    return this.#late !== undefined;
   }
 
   /** Stands still for so long. One that begins within another makes it no longer. */
@@ -80,9 +87,18 @@ export class StallingRuntime implements Runtime {
   }
 
   #wake(): void {
+    if (this.#turn !== undefined) return void this.#wakeInTurns(this.#turn);
     const late = this.#late ?? [];
     this.#late = undefined;
     // What is late is late; what it sets off is not.
     for (const one of late) if (!one.cancelled) one.work();
+  }
+
+  async #wakeInTurns(turn: () => Promise<unknown>): Promise<void> {
+    for (let next = this.#late?.shift(); next; next = this.#late?.shift()) {
+      if (!next.cancelled) next.work();
+      await turn();
+    }
+    this.#late = undefined;
   }
 }

@@ -14,6 +14,8 @@ import type { RedisServer } from '../../helpers/redisServer.ts';
 import { steadyRuntime } from '../../prove/parts/steadyRuntime.ts';
 import type { ChaosPlan, Shock } from '../plan/ChaosPlan.ts';
 import { StallingRuntime } from './StallingRuntime.ts';
+import { WatchedNetwork } from './WatchedNetwork.ts';
+import { watchedSources } from './watchedSource.ts';
 import type { ProviderWitness, World } from './World.ts';
 
 const LOOK_MS = 5;
@@ -30,15 +32,14 @@ export async function httpWorld(plan: ChaosPlan, witness: ProviderWitness): Prom
   const shared = plan.world === 'redis';
   const steady = shared ? undefined : steadyRuntime();
   const time = withWall({ ...(steady ?? systemRuntime), random: seededRandom(plan.seed) });
-  const runtime = new StallingRuntime(time);
+  const runtime = new StallingRuntime(time, () => new Promise((resolve) => setImmediate(resolve)));
   const emulators = new Map<string, Emulator>();
-  const sources: [string, AttemptSource][] = [];
+  const addresses: Record<string, string> = {};
   for (const [client, { options }] of Object.entries(plan.providers)) {
-    const seed = plan.seed + sources.length;
+    const seed = plan.seed + emulators.size;
     const emulator = await startEmulator({ ...options, seed, runtime: time, maxRecords: 100_000 });
     emulators.set(client, emulator);
-    const openai = new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none', maxRetries: 0 });
-    sources.push([client, openaiTransport(openai, { runtime })]);
+    addresses[client] = emulator.baseURL;
   }
   const server = shared ? await startRedisServer() : undefined;
   const links = server ? Array.from({ length: PROCESSES }, () => connect(server)) : [];
@@ -47,7 +48,8 @@ export async function httpWorld(plan: ChaosPlan, witness: ProviderWitness): Prom
 
   return {
     runtime,
-    sources: Object.fromEntries(sources),
+    connect: shared ? watchedSources(sourcesOf(addresses, runtime), runtime) : watchedNetwork(addresses, runtime),
+    addresses,
     stores,
     shock(shock) {
       if (shock.kind === 'wall') time.stepWall(shock.byMs);
@@ -75,6 +77,20 @@ export async function httpWorld(plan: ChaosPlan, witness: ProviderWitness): Prom
       steady?.stop();
     },
   };
+}
+
+function sourcesOf(addresses: World['addresses'], runtime: Runtime): Record<string, AttemptSource> {
+  return Object.fromEntries(
+    Object.entries(addresses).map(([name, baseURL]) => {
+      const openai = new OpenAI({ baseURL, apiKey: 'none', maxRetries: 0 });
+      return [name, openaiTransport(openai, { runtime })];
+    }),
+  );
+}
+
+function watchedNetwork(addresses: World['addresses'], runtime: StallingRuntime): World['connect'] {
+  return (process, witness, { network: between = (fetch) => fetch }) =>
+    new WatchedNetwork({ addresses, process, witness, runtime, between });
 }
 
 /** Losses are found, and ended, within the second that such a plan lasts. */

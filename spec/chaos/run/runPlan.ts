@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { createSluice, parsePolicy, startTimer } from '../../../lib/index.ts';
 import type { Policy, PolicyInput, Sluice } from '../../../lib/index.ts';
@@ -8,14 +9,15 @@ import { invariants as all } from '../invariants/invariants.ts';
 import type { ChaosPlan, Shock } from '../plan/ChaosPlan.ts';
 import type { Sabotage } from '../sabotage/Sabotage.ts';
 import { Caller } from './Caller.ts';
+import { isOutside } from './Fact.ts';
 import type { CallTrace } from './Fact.ts';
+import type { FetchCallers } from './FetchCallers.ts';
 import type { GatewayClients } from './GatewayClients.ts';
 import { History } from './History.ts';
 import type { Violation } from './History.ts';
 import { snapshotCounts } from './snapshotCounts.ts';
 import { spanWitness } from './spanWitness.ts';
 import { virtualWorld } from './virtualWorld.ts';
-import { watchedSource } from './watchedSource.ts';
 import type { ProviderWitness, World } from './World.ts';
 
 export interface ChaosResult {
@@ -71,6 +73,8 @@ class ChaosRun {
   readonly #sabotage: Sabotage;
   readonly #policyOf: (input: PolicyInput) => Policy;
   readonly #sluices: Sluice[];
+  /** The call that something outside asks for. */
+  readonly #asked = new AsyncLocalStorage<number>();
   #gateways: GatewayClients | undefined;
   #toCome: number;
   /** Timers of the plan itself. */
@@ -108,6 +112,7 @@ class ChaosRun {
       runtime,
       sabotage: this.#sabotage,
       gateways: this.#gateways,
+      fetchers: calls.some(({ by }) => by === 'fetch') ? await this.#fetchers() : undefined,
       atRest: () => this.#atRest(),
     });
     calls.forEach((call, index) => {
@@ -147,7 +152,17 @@ class ChaosRun {
 
   async #startGateways(): Promise<GatewayClients> {
     const { GatewayClients } = await import('./GatewayClients.ts');
-    return GatewayClients.start(this.#sluices, this.#sabotage.gateway ?? ((listener) => listener));
+    return GatewayClients.start(this.#sluices, this.#asked, this.#sabotage.gateway ?? ((listener) => listener));
+  }
+
+  async #fetchers(): Promise<FetchCallers> {
+    const { FetchCallers } = await import('./FetchCallers.ts');
+    return new FetchCallers({
+      sluices: this.#sluices,
+      addresses: this.#world.addresses,
+      asked: this.#asked,
+      sabotage: this.#sabotage.fetch ?? ((fetch) => fetch),
+    });
   }
 
   #at(atMs: number, work: () => void): void {
@@ -169,17 +184,15 @@ class ChaosRun {
   }
 
   #client(process: number): Sluice {
-    const { sources, stores, runtime } = this.#world;
+    const { stores, runtime } = this.#world;
     const sabotage = this.#sabotage;
-    const clients = Object.entries(sources).map(([name, source]) => {
-      const watched = watchedSource(source, [name, process], this.#history, runtime);
-      return [name, sabotage.source?.(watched) ?? watched] as const;
-    });
+    const { clients, fetch } = this.#world.connect(process, this.#history, sabotage);
     const telemetry = this.#observer(process);
     const { policy } = this.#plan;
-    return createSluice(Object.fromEntries(clients), sabotage.policy?.(policy) ?? policy, {
+    return createSluice(clients, sabotage.policy?.(policy) ?? policy, {
       runtime: sabotage.runtime?.(runtime) ?? runtime,
       telemetry: sabotage.telemetry?.(telemetry) ?? telemetry,
+      fetch,
       ...(stores[process] && { store: stores[process] }),
     });
   }
@@ -189,10 +202,10 @@ class ChaosRun {
     const calls = new Map<string, CallTrace>();
     const witness: CallObserver = {
       onCall: ({ callId, attributes }: CallStart): void => {
-        const asked = this.#gateways?.asked;
-        const call = history.call((attributes['call'] as number | undefined) ?? (asked as number));
+        const asked = attributes['call'] ?? this.#asked.getStore();
+        const call = history.call(asked as number);
         calls.set(callId, call);
-        if (call.planned.by !== undefined) history.begun(call);
+        if (isOutside(call.planned)) history.begun(call);
       },
       onEvent: (event) => history.tell({ kind: 'told', process, call: calls.get(event.callId), event }),
     };

@@ -4,6 +4,7 @@ import { providerSource } from '../../../lib/simulator/upstream/providerSource.t
 import { seededRandom, virtualRuntime } from '../../../lib/testing/index.ts';
 import type { ChaosPlan } from '../plan/ChaosPlan.ts';
 import { StallingRuntime } from './StallingRuntime.ts';
+import { watchedSources } from './watchedSource.ts';
 import type { ProviderWitness, World } from './World.ts';
 
 /** Calls that have not ended after two days never will. */
@@ -43,7 +44,8 @@ export function virtualWorld({ seed, providers }: ChaosPlan, witness: ProviderWi
   });
   return {
     runtime,
-    sources: Object.fromEntries(sources),
+    connect: watchedSources(Object.fromEntries(sources), runtime),
+    addresses: {},
     stores: [],
     shock(shock) {
       if (shock.kind === 'wall') time.stepWall(shock.byMs);

@@ -4,10 +4,17 @@ import type { CallObserver } from '../../../lib/core/CallObserver.ts';
 import type { HttpListener } from '../../../lib/http/gateway/GatewayOptions.ts';
 import type { CallOptions, PolicyInput, Runtime } from '../../../lib/index.ts';
 
+type Fetch = typeof globalThis.fetch;
+
 /** Breaks the client on purpose, behind the back of the invariants. */
 export interface Sabotage {
   policy?(policy: PolicyInput): PolicyInput;
+  /** In virtual time. */
   source?(source: AttemptSource): AttemptSource;
+  /** Over HTTP: what everything is sent by. */
+  network?(fetch: Fetch): Fetch;
+  /** `sluice.fetch`, as an SDK gets it. */
+  fetch?(fetch: Fetch): Fetch;
   runtime?(runtime: Runtime): Runtime;
   telemetry?(observer: CallObserver): CallObserver;
   options?(options: CallOptions): CallOptions;

@@ -54,7 +54,7 @@ export const openBreakersLeak: Sabotage = {
 };
 
 export const triesForEver: Sabotage = {
-  policy: (policy) => ({ ...overModels(policy, { retry: { attempts: 50, baseMs: 1 } }), maxAttempts: null }),
+  policy: (policy) => ({ ...overModels(policy, { retry: { attempts: 50, baseMs: 1, capMs: 10 } }), maxAttempts: null }),
 };
 
 export const ignoresTheRetryBudget: Sabotage = {
@@ -177,27 +177,4 @@ export const forgetsTheEnd: Sabotage = forgetting('call.ended');
 /** Puts what was asked next to the call, where telemetry finds it. */
 export const saysWhatWasAsked: Sabotage = {
   options: ({ attributes, ...options }) => ({ ...options, attributes: { ...attributes, question: PROMPT_MARK } }),
-};
-
-/** The gateway sends what it writes second twice. */
-export const repeatsAFrame: Sabotage = {
-  gateway: (listener) => (request, response) => {
-    let writes = 0;
-    const write = response.write.bind(response) as (text: string) => boolean;
-    response.write = ((text: string) => write(++writes === 2 ? text + text : text)) as typeof response.write;
-    listener(request, response);
-  },
-};
-
-/** The gateway hears much too late that its client has gone. */
-export const servesNobody: Sabotage = {
-  gateway: (listener) => (request, response) => {
-    const emit = response.emit.bind(response) as (name: string, ...values: unknown[]) => boolean;
-    response.emit = ((name: string, ...values: unknown[]) => {
-      if (name !== 'close') return emit(name, ...values);
-      setTimeout(() => emit(name, ...values), 700);
-      return true;
-    }) as typeof response.emit;
-    listener(request, response);
-  },
 };
