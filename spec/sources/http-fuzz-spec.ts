@@ -61,6 +61,12 @@ const answer = fc.record({
   end: fc.constantFrom<'end' | 'reset' | 'hang'>('end', 'end', 'reset', 'hang'),
 });
 
+/**
+ * An answer whose head says where its body ends. One that goes on until its connection is closed is not reset under Node's own
+ * `fetch`: where its reader is just pausing, that fails an assertion in Node, which ends the process.
+ */
+const FRAMED = /^HTTP\/1\.1 [^1]\S* .*\r\n(transfer-encoding: chunked|content-length: 5)\r\n/;
+
 describe('sources, fuzzed over HTTP', () => {
   let server: ByteServer;
   let client: OpenAI;
@@ -104,8 +110,9 @@ describe('sources, fuzzed over HTTP', () => {
               from = to;
               await turn();
             }
-            if (end === 'end') socket.end();
-            if (end === 'reset') socket.resetAndDestroy();
+            const reset = end === 'reset' && (name.includes('httpSource') || FRAMED.test(bytes.toString('latin1')));
+            if (reset) socket.resetAndDestroy();
+            else if (end !== 'hang') socket.end();
           });
           const seen = record(source({ timeouts }));
           await Promise.race([seen.end, sleep(5_000)]);
