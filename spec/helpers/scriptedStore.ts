@@ -210,6 +210,8 @@ export class ScriptedRoute implements SharedRoute {
         release: (outcome: unknown) => void released.push(outcome),
         dispatched: () => {},
         shrink: () => {},
+        settle: () => {},
+        observe: () => {},
       };
       const ask: ScriptedAsk = {
         request,

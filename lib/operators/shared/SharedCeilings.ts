@@ -41,11 +41,9 @@ export class SharedCeilings {
     this.#machine.lent = this.#all.have;
     for (const [name, ceiling] of this.#levels) this.#machine.levels.lent.set(name, ceiling.have);
     for (const [name, ceiling] of this.#tenants) {
-      const tenant = this.#machine.tenants.find(name);
-      ceiling.reload(tenant?.rules.maxInFlight ?? Infinity);
-      if (tenant) tenant.lent = ceiling.have;
+      ceiling.reload(this.#machine.tenants.find(name)?.rules.maxInFlight ?? Infinity);
     }
-    // Those that have come while there was no ceiling for them.
+    // Those too that have come while there was no ceiling for them.
     for (const name of Object.keys(this.#machine.tenants.snapshot())) {
       this.enter(this.#machine.tenants.find(name) as AdmissionTenant);
     }
