@@ -87,7 +87,16 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['AnswerAssembler', 'ChoiceBuilder', 'ToolCallBuilder', 'ResponseItems', 'ChatReader', 'ResponsesReader'],
   ),
   readers: wire(
-    ['ChatReader', 'ChunkReader', 'RepeatedChunk', 'ResponsesReader', 'responseEvents', 'usage'],
+    [
+      'ChatReader',
+      'ChunkMould',
+      'ChunkReader',
+      'RepeatedChunk',
+      'ResponsesReader',
+      'ownText',
+      'responseEvents',
+      'usage',
+    ],
     ['ChatReader', 'RepeatedChunk', 'ResponsesReader', 'responseEvents', 'usage'],
   ),
   decoding: wire(['SseDecoder', 'Utf8Reads'], ['SseDecoder', 'Utf8Reads']),
