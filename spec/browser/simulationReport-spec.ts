@@ -3,10 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { htmlReport, loadScenario, simulate } from '../../lib/simulator/index.ts';
 import type { Scenario } from '../../lib/simulator/index.ts';
 import { describeInChromium, picture, takesPictures } from '../helpers/chromium.ts';
+import type { Visit } from '../helpers/chromium.ts';
+import { sideBySide } from '../helpers/sideBySide.ts';
 
 const quota = { requestsPerMinute: 600, burstRequests: 10 };
 const scenario: Scenario = {
@@ -39,6 +41,7 @@ async function settled<T>(read: () => Promise<T>, holds: (value: T) => boolean):
 }
 
 describeInChromium('the report of a simulation, in Chromium', (browser) => {
+  const play = sideBySide(3);
   let folder: string;
   let url: string;
 
@@ -53,6 +56,10 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
     url = write(scenario);
   });
   after(() => rmSync(folder, { recursive: true }));
+
+  /** In a page of its own, with the report of `scenario`. */
+  const test = (title: string, look: (visit: Visit) => Promise<void>, options?: BrowserContextOptions): void =>
+    void play(title, () => browser.visit(url, look, options));
 
   const figure = (page: Page, title: string) =>
     page.locator('figure', { has: page.getByRole('heading', { name: title, exact: true }) });
@@ -86,35 +93,37 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
       (points) => points > 20,
     );
 
-  it('opens as a file, asks for nothing, and draws every plot', async () => {
-    const { page, complaints } = await browser.open(url, { colorScheme: 'light' });
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(request.url()));
-    await page.reload();
-    await page.locator('figure canvas').nth(10).waitFor();
-    const titles = await page.locator('figure h3').allTextContents();
-    expect(titles).to.deep.equal([
-      'Answered',
-      '429s per request sent',
-      'Attempts per call',
-      'Requests per minute',
-      'Quota used: requests per minute, account of main',
-      'Queue wait over time',
-      'Time to first content over time',
-      'Whole answer over time',
-      'Queue wait',
-      'Time to first content',
-      'Whole answer',
-    ]);
-    for (const title of titles) expect(await drawn(page, title), title).to.be.above(20);
-    expect(asked).to.deep.equal([url]);
-    expect(complaints).to.deep.equal([]);
-    expect(await page.locator('b', { hasText: 'globex' }).count()).to.equal(0);
-    await page.getByRole('rowheader', { name: '<b>globex</b>: calls' }).waitFor();
-  });
+  test(
+    'opens as a file, asks for nothing, and draws every plot',
+    async ({ page, complaints }) => {
+      const asked: string[] = [];
+      page.on('request', (request) => asked.push(request.url()));
+      await page.reload();
+      await page.locator('figure canvas').nth(10).waitFor();
+      const titles = await page.locator('figure h3').allTextContents();
+      expect(titles).to.deep.equal([
+        'Answered',
+        '429s per request sent',
+        'Attempts per call',
+        'Requests per minute',
+        'Quota used: requests per minute, account of main',
+        'Queue wait over time',
+        'Time to first content over time',
+        'Whole answer over time',
+        'Queue wait',
+        'Time to first content',
+        'Whole answer',
+      ]);
+      for (const title of titles) expect(await drawn(page, title), title).to.be.above(20);
+      expect(asked).to.deep.equal([url]);
+      expect(complaints).to.deep.equal([]);
+      expect(await page.locator('b', { hasText: 'globex' }).count()).to.equal(0);
+      await page.getByRole('rowheader', { name: '<b>globex</b>: calls' }).waitFor();
+    },
+    { colorScheme: 'light' },
+  );
 
-  it('shows the strategies that are chosen, and the percentile', async () => {
-    const { page } = await browser.open(url);
+  test('shows the strategies that are chosen, and the percentile', async ({ page }) => {
     const title = 'Time to first content over time';
     const said = async (): Promise<string> => (await figure(page, title).getAttribute('aria-label')) ?? '';
     expect(await said()).to.match(/best possible .*, bare .*, sluice \d/);
@@ -134,8 +143,7 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
     ).to.equal(4);
   });
 
-  it('has a table behind each plot, of what is shown', async () => {
-    const { page } = await browser.open(url);
+  test('has a table behind each plot, of what is shown', async ({ page }) => {
     const plot = figure(page, '429s per request sent');
     await plot.getByText('As a table').click();
     const table = plot.getByRole('table');
@@ -157,8 +165,7 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
     await spread.getByRole('rowheader', { name: '95.00 %', exact: true }).waitFor();
   });
 
-  it('is read and worked with by keyboard', async () => {
-    const { page } = await browser.open(url);
+  test('is read and worked with by keyboard', async ({ page }) => {
     const seen: string[] = [];
     for (let i = 0; i < 12; i++) {
       await page.keyboard.press('Tab');
@@ -177,18 +184,21 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
     }
   });
 
-  it('is dark or light as the system is, and turns when that does', async () => {
-    const { page } = await browser.open(url, { colorScheme: 'dark' });
-    await page.locator('figure canvas').nth(10).waitFor();
-    const colour = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
-    expect(await colour()).to.equal('rgb(13, 17, 23)');
-    await page.emulateMedia({ colorScheme: 'light' });
-    expect(await colour()).to.equal('rgb(244, 246, 248)');
-    expect(await drawn(page, 'Answered')).to.be.above(20);
-    expect(await page.locator('figure canvas').count()).to.equal(11);
-  });
+  test(
+    'is dark or light as the system is, and turns when that does',
+    async ({ page }) => {
+      await page.locator('figure canvas').nth(10).waitFor();
+      const colour = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+      expect(await colour()).to.equal('rgb(13, 17, 23)');
+      await page.emulateMedia({ colorScheme: 'light' });
+      expect(await colour()).to.equal('rgb(244, 246, 248)');
+      expect(await drawn(page, 'Answered')).to.be.above(20);
+      expect(await page.locator('figure canvas').count()).to.equal(11);
+    },
+    { colorScheme: 'dark' },
+  );
 
-  it('plots the limits of which most was used, eight at the most', async () => {
+  play('plots the limits of which most was used, eight at the most', async () => {
     const models = Array.from({ length: 10 }, (_, i) => `m${i}`);
     const many: Scenario = {
       name: 'ten models, and one that nobody asks',
@@ -199,16 +209,20 @@ describeInChromium('the report of a simulation, in Chromium', (browser) => {
       },
       strategies: [{ kind: 'bare' }],
     };
-    const { page } = await browser.open(write(many, 'many'));
-    const titles = await page.locator('figure h3', { hasText: 'Quota used' }).allTextContents();
-    expect(titles).to.deep.equal(models.slice(2).map((name) => `Quota used: requests per minute, ${name}`));
+    await browser.visit(write(many, 'many'), async ({ page }) => {
+      const titles = await page.locator('figure h3', { hasText: 'Quota used' }).allTextContents();
+      expect(titles).to.deep.equal(models.slice(2).map((name) => `Quota used: requests per minute, ${name}`));
+    });
   });
 
-  it('can be read where it is narrow', async () => {
-    const { page } = await browser.open(url, { viewport: { width: 390, height: 800 } });
-    await page.locator('figure canvas').nth(10).waitFor();
-    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).to.be.at.most(390);
-  });
+  test(
+    'can be read where it is narrow',
+    async ({ page }) => {
+      await page.locator('figure canvas').nth(10).waitFor();
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).to.be.at.most(390);
+    },
+    { viewport: { width: 390, height: 800 } },
+  );
 
   if (takesPictures) {
     it('looks like this', async function () {

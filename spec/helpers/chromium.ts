@@ -41,7 +41,7 @@ export function describeInChromium(title: string, specs: (browser: BrowserUnderT
       }
       return;
     }
-    this.timeout(60_000);
+    this.timeout(takesPictures ? 180_000 : 60_000);
     this.slow(15_000);
     let browser: Browser | undefined;
     const pages: Page[] = [];
