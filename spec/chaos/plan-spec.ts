@@ -79,6 +79,7 @@ describe('chaos: plans', () => {
     for (const call of made('gateway')) expect(call).to.not.have.any.keys('restarts', 'attempts');
     for (const call of made('fetch')) expect(call).to.not.have.any.keys('restarts', 'attempts', 'midStream');
     for (const call of made('call')) expect(call).to.not.have.any.keys('restarts', 'midStream');
+    expect(made('call').some(({ fallback = [] }) => fallback.length > 0)).to.equal(true);
     const modes = new Set(made('gateway').map(({ midStream }) => midStream));
     expect(modes).to.deep.equal(new Set([undefined, 'fail', 'restart', 'continue', 'buffer']));
     expect(plans.some(({ policy }) => policy.gateway?.midStream === 'buffer')).to.equal(true);

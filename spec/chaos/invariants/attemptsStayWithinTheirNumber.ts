@@ -18,7 +18,7 @@ export const attemptsStayWithinTheirNumber: Invariant = {
         }
         const asked = modelPolicy(policy, planned.model);
         // What brings its own transport is asked of nobody else.
-        const fallback = planned.by === 'call' ? [] : asked.fallback;
+        const fallback = planned.fallback ?? (planned.by === 'call' ? [] : asked.fallback);
         if (model !== planned.model && !fallback.includes(model)) fail(`call ${index} asks ${model}, a stranger`);
         const { retry, deployments, canContinue } = modelPolicy(policy, model);
         // At a limit of one account the others are asked; a model that refuses a beginning is asked once more, without.

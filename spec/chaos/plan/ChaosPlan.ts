@@ -45,6 +45,8 @@ export interface PlannedCall {
   readonly deadlineMs?: number | undefined;
   readonly restarts?: boolean | undefined;
   readonly attempts?: number | undefined;
+  /** In place of what the policy says. */
+  readonly fallback?: readonly string[] | undefined;
   /** What a client of a gateway says of streams that break off. */
   readonly midStream?: GatewayMidStream | undefined;
   readonly leaves?: Leaving | undefined;

@@ -50,14 +50,14 @@ export function drawPlan(seed: number, world: WorldName = worldOf(seed)): ChaosP
       close: { atMs: dice.whole(1, forMs), drainMs: dice.oneOf([0, answerMs, answerMs * 50]) },
     }),
   };
-  return world === 'http' ? withOtherCallers(new Dice(seed + 1_000_000), plan) : plan;
+  return virtual ? plan : withOtherCallers(new Dice(seed + 1_000_000), plan, Object.keys(limits.models));
 }
 
 /** Where there is a network, calls are made in other ways too. */
-function withOtherCallers(dice: Dice, plan: ChaosPlan): ChaosPlan {
+function withOtherCallers(dice: Dice, plan: ChaosPlan, models: readonly string[]): ChaosPlan {
   return {
     ...plan,
-    calls: drawCallers(dice, plan.calls),
+    calls: drawCallers(dice, plan.calls, { models, world: plan.world }),
     policy: { ...plan.policy, ...drawGatewayMode(dice) },
     shocks: plan.shocks.map((shock) =>
       shock.kind === 'reload' ? { ...shock, policy: { ...shock.policy, ...drawGatewayMode(dice) } } : shock,

@@ -136,7 +136,7 @@ export class Caller {
   }
 
   #optionsOf(planned: PlannedCall, index: number, signal: AbortSignal): CallOptions {
-    const { tenant, conversation, priority, deadlineMs, attempts } = planned;
+    const { tenant, conversation, priority, deadlineMs, attempts, fallback } = planned;
     return {
       signal,
       attributes: { call: index },
@@ -145,6 +145,7 @@ export class Caller {
       ...(priority !== undefined && { priority }),
       ...(deadlineMs !== undefined && { deadlineMs }),
       ...(attempts !== undefined && { attempts }),
+      ...(fallback !== undefined && { fallback }),
     };
   }
 

@@ -1,10 +1,7 @@
-import OpenAI from 'openai';
 import { Redis } from 'ioredis';
 import type { Runtime } from '../../../lib/index.ts';
-import type { AttemptSource } from '../../../lib/core/attempt.ts';
 import { startEmulator } from '../../../lib/emulator/index.ts';
 import type { Emulator } from '../../../lib/emulator/index.ts';
-import { openaiTransport } from '../../../lib/sources/openaiTransport.ts';
 import { redisStore } from '../../../lib/stores/redis/index.ts';
 import type { RedisStore } from '../../../lib/stores/redis/index.ts';
 import { systemRuntime } from '../../../lib/index.ts';
@@ -15,7 +12,6 @@ import { steadyRuntime } from '../../prove/parts/steadyRuntime.ts';
 import type { ChaosPlan, Shock } from '../plan/ChaosPlan.ts';
 import { StallingRuntime } from './StallingRuntime.ts';
 import { WatchedNetwork } from './WatchedNetwork.ts';
-import { watchedSources } from './watchedSource.ts';
 import type { ProviderWitness, World } from './World.ts';
 
 const LOOK_MS = 5;
@@ -48,7 +44,8 @@ export async function httpWorld(plan: ChaosPlan, witness: ProviderWitness): Prom
 
   return {
     runtime,
-    connect: shared ? watchedSources(sourcesOf(addresses, runtime), runtime) : watchedNetwork(addresses, runtime),
+    connect: (process, witness, { network: between = (fetch) => fetch }) =>
+      new WatchedNetwork({ addresses, process, witness, runtime, between }),
     addresses,
     stores,
     shock(shock) {
@@ -77,20 +74,6 @@ export async function httpWorld(plan: ChaosPlan, witness: ProviderWitness): Prom
       steady?.stop();
     },
   };
-}
-
-function sourcesOf(addresses: World['addresses'], runtime: Runtime): Record<string, AttemptSource> {
-  return Object.fromEntries(
-    Object.entries(addresses).map(([name, baseURL]) => {
-      const openai = new OpenAI({ baseURL, apiKey: 'none', maxRetries: 0 });
-      return [name, openaiTransport(openai, { runtime })];
-    }),
-  );
-}
-
-function watchedNetwork(addresses: World['addresses'], runtime: StallingRuntime): World['connect'] {
-  return (process, witness, { network: between = (fetch) => fetch }) =>
-    new WatchedNetwork({ addresses, process, witness, runtime, between });
 }
 
 /** Losses are found, and ended, within the second that such a plan lasts. */
