@@ -17,8 +17,8 @@ describeWithRedis('redisStore, its breakers', () => {
   const redis = useRedis();
   let made = 0;
 
-  const open = (by: RedisClient = redis.client): RedisStore =>
-    redis.store({ commandTimeoutMs: 5000, leaseMs: 900 }, by);
+  const open = (by: RedisClient = redis.client, leaseMs = 900): RedisStore =>
+    redis.store({ commandTimeoutMs: 5000, leaseMs }, by);
 
   describe('as a breaker', () => {
     const play = sideBySide(9);
@@ -38,7 +38,7 @@ describeWithRedis('redisStore, its breakers', () => {
 
   it('is one breaker for all that name it, and stops the attempts of each', async () => {
     const breakers = [redis.client, redis.other].map((by: RedisClient) =>
-      open(by).breaker('shared', { consecutiveFailures: 3 }),
+      open(by, 300).breaker('shared', { consecutiveFailures: 3 }),
     );
     const failing = throwError(() => new SluiceError('server_error', 'failed'));
     const codes: string[] = [];
@@ -46,7 +46,7 @@ describeWithRedis('redisStore, its breakers', () => {
       const attempt = lastValueFrom(failing.pipe(circuitBreak(breakers[i % 2]!)));
       await attempt.catch((error: unknown) => codes.push((error as SluiceError).code));
       // Until the other one asks again.
-      await pause(310);
+      await pause(110);
     }
 
     expect(codes.slice(0, 3)).to.deep.equal(['server_error', 'server_error', 'server_error']);

@@ -66,9 +66,10 @@ describeWithRedis('redisStore, as daily spend', () => {
   it('keeps what was last heard while the store is lost, answers at once, and tells the rest afterwards', async () => {
     const [first, second] = [spender(), spender()];
     second.add(DAY, 'acme', 2);
-    await soon();
-    await heard(first, 'acme');
-    expect(first.others(DAY, 'acme')).to.equal(2);
+    await until(() => {
+      void heard(first, 'acme');
+      return first.others(DAY, 'acme');
+    }, 2);
     await redis.server.stop();
     first.add(DAY, 'acme', 1);
     await heard(first, 'new');
@@ -113,9 +114,10 @@ describeWithRedis('redisStore, as daily spend', () => {
   it('forgets a day after two', async () => {
     const spend = spender();
     spend.add(DAY, 'acme', 1);
-    await soon();
-    await heard(spend, 'acme');
-    expect(await redis.client.sendCommand(['PTTL', `sluice:{spend-${made}}:spend:${DAY}`])).to.be.within(1.7e8, 1.73e8);
+    const leftMs = async (): Promise<number> =>
+      Number(await redis.client.sendCommand(['PTTL', `sluice:{spend-${made}}:spend:${DAY}`]));
+    for (let i = 0; i < 100 && (await leftMs()) < 0; i++) await soon(50);
+    expect(await leftMs()).to.be.within(1.7e8, 1.73e8);
   });
 
   it('decides as its machine does', async () => {
