@@ -38,13 +38,14 @@ export class RepeatedChunk {
   textOf(data: string): string | undefined {
     const from = this.#head.length;
     if (from === 0) return undefined;
-    if (data.slice(0, from) !== this.#head) return this.#forget();
     const to = data.indexOf(QUOTE, from);
-    if (to <= from || !isPlain(data, from, to) || !this.#endsAlike(data, to)) {
-      return data.slice(-this.#tail.length) === this.#tail ? undefined : this.#forget();
+    if (to > from && data.slice(0, from) === this.#head && isPlain(data, from, to) && this.#endsAlike(data, to)) {
+      this.#known++;
+      return ownText(data, from, to);
     }
-    this.#known++;
-    return ownText(data, from, to);
+    // What is like an older chunk is not like the last one.
+    this.#head = '';
+    return undefined;
   }
 
   /** Makes the chunks of which the text is known now. Undefined: they are to be parsed. */
@@ -56,13 +57,13 @@ export class RepeatedChunk {
   learn(data: string, chunk: unknown): void {
     if (this.#lessons > FREE_LESSONS + this.#known / 2 || !isTextOnly(chunk)) return;
     const from = endOf(TEXT, data, 0);
-    const to = data.indexOf(QUOTE, from);
-    if (from === 0 || to === -1 || !isPlain(data, from, to)) return;
+    if (from === 0) return;
+    const to = endOfString(data, from);
     this.#lessons++;
     const head = data.slice(0, from);
     const padFrom = endOf(PADDING, data, to);
     const padTo = data.indexOf(QUOTE, padFrom);
-    const padded = padFrom > 0 && padTo !== -1 && isPlain(data, padFrom, padTo);
+    const padded = padFrom > 0 && isPlain(data, padFrom, padTo);
     const middle = padded ? data.slice(to, padFrom) : '';
     const tail = data.slice(padded ? padTo : to);
     if (!proves(head + PROBE + (padded ? middle + PROBE : '') + tail, padded)) return;
@@ -75,19 +76,11 @@ export class RepeatedChunk {
   }
 
   #endsAlike(data: string, to: number): boolean {
-    let at = to;
-    if (this.#middle !== '') {
-      if (data.slice(to, to + this.#middle.length) !== this.#middle) return false;
-      const padFrom = to + this.#middle.length;
-      at = data.indexOf(QUOTE, padFrom);
-      if (at === -1 || !isPlain(data, padFrom, at)) return false;
-    }
-    return data.length - at === this.#tail.length && data.slice(-this.#tail.length) === this.#tail;
-  }
-
-  /** What is like an older chunk is not like the last one. */
-  #forget(): undefined {
-    this.#head = '';
+    const padFrom = to + this.#middle.length;
+    if (data.slice(to, padFrom) !== this.#middle) return false;
+    // Without padding this is the end of the text.
+    const at = data.indexOf(QUOTE, padFrom);
+    return isPlain(data, padFrom, at) && data.slice(at) === this.#tail;
   }
 }
 
@@ -95,6 +88,13 @@ export class RepeatedChunk {
 function endOf(pattern: RegExp, data: string, at: number): number {
   const found = pattern.exec(data.slice(at));
   return found === null ? 0 : at + found.index + found[0].length;
+}
+
+/** Where the string of JSON ends that goes on at `from`. */
+function endOfString(json: string, from: number): number {
+  let at = from;
+  while (at < json.length && json[at] !== QUOTE) at += json.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  return at;
 }
 
 /** No escape, and nothing that a string of JSON may not hold. */
@@ -125,7 +125,7 @@ function isTextOnly(chunk: unknown): chunk is Fields & TextChunk {
     const value = delta[key];
     if (key !== 'content' && key !== 'role' && value !== null && value !== '') return false;
   }
-  return typeof delta['content'] === 'string' && delta['content'] !== '';
+  return true;
 }
 
 function isFields(value: unknown): value is Fields {

@@ -206,7 +206,33 @@ describe('RepeatedChunk', () => {
     expect(textsOf(nested('Hel'), nested('lo'))).to.deep.equal([unknown, unknown]);
   });
 
+  it('takes no other content for its text', () => {
+    const filtered = (content: string): Fields => ({ filter: { content }, ...chunk('same') });
+    expect(textsOf(filtered('a'), filtered('b'))).to.deep.equal([unknown, unknown]);
+    const escaped = (content: string): string => JSON.stringify(chunk(content)).replace('"content"', '"conten\\u0074"');
+    expect(textsOf(escaped('Hel'), escaped('lo'))).to.deep.equal([unknown, unknown]);
+    const twice = JSON.stringify(chunk('lo')).replace('"content":"lo"', '"content":"lo","content":"no"');
+    expect(textsOf(chunk('Hel'), twice)).to.deep.equal([unknown, unknown]);
+    expect(textsOf('null', '[]', '7', '"content"', 'null')).to.deep.equal(Array(5).fill(unknown));
+  });
+
+  it('compares all between the text and the padding, and all behind it', () => {
+    const [ended, named] = [padded('lo', 'abc'), padded('lo', 'abc')];
+    Object.assign((ended['choices'] as Fields[])[0] as Fields, { finish_reason: 'stop' });
+    Object.assign(named, { model: 'm' });
+    const more = JSON.stringify(padded('lo', 'abc')).replace('"abc"', '"abc","obfuscation":"abc"');
+    const odd = JSON.stringify(padded('lo', 'abc')).replace('"logprobs":null', '"logprobs":true');
+    for (const other of [ended, named, more, odd]) {
+      expect(textsOf(padded('Hel', 'abc'), other, padded('lo', 'abc'))).to.deep.equal([unknown, unknown, unknown]);
+    }
+  });
+
   it('compares with the last chunk, and with no older one', () => {
+    expect(textsOf(chunk('a'), chunk('b', { usage: { total_tokens: 3 } }), chunk('c'))).to.deep.equal([
+      unknown,
+      unknown,
+      unknown,
+    ]);
     const other = chunk('b', { id: 'c-2', usage: { total_tokens: 3 } });
     expect(textsOf(chunk('a'), other, chunk('c'), chunk('d'))).to.deep.equal([unknown, unknown, unknown, 'd']);
   });
