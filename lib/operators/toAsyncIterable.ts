@@ -170,6 +170,7 @@ class ObservableIterator<T> implements AsyncIterableIterator<T, undefined, undef
     const value = this.#held[this.#head] as T;
     this.#held[this.#head++] = undefined as T;
     // Dropped in bulk: to take from the front of a long list costs its length.
+    // Stryker disable next-line ConditionalExpression,LogicalOperator,EqualityOperator: it only gives memory back
     if (this.#head === this.#held.length || this.#head >= 1024) {
       this.#held = this.#held.slice(this.#head);
       this.#head = 0;

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { EMPTY, finalize, NEVER, Observable, of, Subject } from 'rxjs';
+import { EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
 import type { AttemptSink } from '../../lib/core/AttemptSink.ts';
 import { CallScope } from '../../lib/core/CallScope.ts';
 import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
+import { SluiceError } from '../../lib/core/errors.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
 import { holding } from '../../lib/operators/holding.ts';
 import type { Hold } from '../../lib/operators/Hold.ts';
@@ -174,6 +175,16 @@ describe('holding at its edges', () => {
         return NEVER;
       };
       expect(told({ acquire }).map(({ type }) => type)).to.deep.equal(['queued', 'left']);
+      const granted: Hold<string>['acquire'] = (_, onQueued) => {
+        onQueued(1, undefined);
+        return of('held');
+      };
+      expect(told({ acquire: granted }).map(({ type }) => type)).to.deep.equal(['queued', 'granted']);
+      const refused: Hold<string>['acquire'] = (_, onQueued) => {
+        onQueued(1, undefined);
+        return throwError(() => new SluiceError('queue_timeout', 'too late'));
+      };
+      expect(told({ acquire: refused }).map(({ type }) => type)).to.deep.equal(['queued', 'refused']);
     });
   });
 });

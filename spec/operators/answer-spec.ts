@@ -79,6 +79,7 @@ describe('answer', () => {
     expect(snapshots({ type: 'chunk', choices: [{ delta: { content: 'a' } }] })[0]?.text).to.equal('a');
     expect(snapshots({ type: 'response.output_text.delta', delta: 'b' })[0]?.text).to.equal('b');
     expect(snapshots({ object: 'response', output_text: 'c', status: 'completed' })[0]?.text).to.equal('c');
+    expect(snapshots({ object: 'chat.completion.chunk', usage })[0]?.usage).to.include({ totalTokens: 5 });
     expect(snapshots({ object: 'chat.completion', choices: [{ message: { content: 'd' } }] })[0]?.text).to.equal('d');
   });
 

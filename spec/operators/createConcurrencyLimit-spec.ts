@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Subject, takeUntil } from 'rxjs';
+import { Subject, Subscriber, takeUntil } from 'rxjs';
 import type { Subscription } from 'rxjs';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceFact } from '../../lib/core/events.ts';
@@ -309,6 +309,23 @@ describe('createConcurrencyLimit', () => {
     expect(limit.snapshot()).to.deep.equal({ limit: 1, inFlight: 1, waiting: 1 });
   });
 
+  it('reports nothing where the limit stays as it is', () => {
+    const facts: SluiceFact[] = [];
+    const limit = createConcurrencyLimit({ initial: 4, onFact: (fact) => facts.push(fact) }, runtime);
+    ask(limit, 'a').permit!.release(SUCCESS);
+    limit.adjust(4);
+    expect(facts).to.deep.equal([]);
+  });
+
+  it('takes no place for one that has left before it came', () => {
+    const limit = createConcurrencyLimit(1, runtime);
+    ask(limit, 'a');
+    const gone = new Subscriber<Permit>();
+    gone.unsubscribe();
+    limit.acquire({ onQueued: () => expect.fail('nobody is there to hear it') }).subscribe(gone);
+    expect(limit.snapshot().waiting).to.equal(0);
+  });
+
   it('goes on where a listener throws', () => {
     const limit = createConcurrencyLimit(
       {
@@ -376,6 +393,26 @@ describe('createConcurrencyLimits', () => {
 
     expect(limits.of('a').snapshot()).to.deep.equal({ limit: 1, inFlight: 1, waiting: 1 });
     expect(limits.of('b').snapshot()).to.deep.equal({ limit: 1, inFlight: 1, waiting: 0 });
+  });
+
+  it('forgets one that nobody holds, and none that is waited for, also while it tells of a change', () => {
+    const options = { initial: 1, min: 1, growEveryMs: 0, maxOverMeasured: Infinity, maxKeys: 1 };
+    const limits = createConcurrencyLimits(
+      { ...options, onFact: () => limits.of('other').snapshot() },
+      virtualRuntime(),
+    );
+    limits.of('a').adjust(3);
+    limits.of('b').snapshot();
+    expect(limits.of('a').snapshot().limit, 'its first size').to.equal(1);
+    const permits: Permit[] = [];
+    for (let i = 0; i < 2; i++)
+      limits
+        .of('a')
+        .acquire({})
+        .subscribe((permit) => permits.push(permit));
+    permits[0]!.release(SUCCESS);
+    expect(permits).to.have.length(2);
+    expect(limits.of('a').snapshot()).to.deep.equal({ limit: 2, inFlight: 1, waiting: 0 });
   });
 
   it('forgets none that is held or waited for, and no view is ever of a forgotten one', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { concat, NEVER, Observable, of, Subject, take } from 'rxjs';
+import { concat, EMPTY, NEVER, Observable, of, Subject, take, throwError } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { CallScope } from '../../lib/core/CallScope.ts';
 import { currentScope } from '../../lib/core/currentScope.ts';
@@ -47,6 +47,24 @@ describe('scoped', () => {
     };
     stack(concat(of(1, 2, 3), NEVER), { home }).subscribe((value) => log.push(value));
     expect(log).to.deep.equal(['in', 1, 'out', 'in', 2, 'out', 'in', 3, 'out']);
+  });
+
+  it('delivers an end and an error at home too', () => {
+    const log: unknown[] = [];
+    const home: ScopedHooks<number>['home'] = (work, value) => {
+      log.push('in');
+      const result = work(value as never);
+      log.push('out');
+      return result;
+    };
+    const lost = new Error('lost');
+    const observer = { error: (error: unknown) => log.push(error), complete: () => log.push('complete') };
+    stack(EMPTY, { home }).subscribe(observer);
+    stack(
+      throwError(() => lost),
+      { home },
+    ).subscribe(observer);
+    expect(log).to.deep.equal(['in', 'complete', 'out', 'in', lost, 'out']);
   });
 
   it('delivers nothing after one in the middle was ended from outside, however the source goes on', () => {

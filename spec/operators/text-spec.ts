@@ -54,7 +54,7 @@ describe('text', () => {
 
   it('takes chunks without choices, delta or anything as chunks without text', () => {
     expect(
-      said({ choices: [] }, { choices: [{ index: 0 }] }, { choices: [null] }, {}, null, 7, say('x')),
+      said({ choices: [] }, { choices: [{ index: 0 }] }, { choices: [null] }, {}, null, undefined, 7, say('x')),
     ).to.deep.equal(['x', '|']);
   });
 
@@ -103,6 +103,10 @@ describe('text', () => {
         { type: 'response.completed', response: { output } },
       ],
       [
+        { type: 'response.reasoning_text.delta', delta: 'hm' },
+        { type: 'response.completed', response: { output } },
+      ],
+      [
         { type: 'response.image_generation_call.partial_image', partial_image_b64: 'AAAA' },
         { type: 'response.completed', response: { output } },
       ],
@@ -130,6 +134,7 @@ describe('text', () => {
       expect(first).to.equal('Hel');
       expect(error).to.be.instanceOf(SluiceError);
       expect(error).to.include({ code: 'stream_truncated', model: 'm2', while: 'streaming' });
+      expect((error as SluiceError).message).to.include('text cannot be taken back');
       expect(rest).to.deep.equal([]);
     });
 

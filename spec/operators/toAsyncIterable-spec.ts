@@ -219,6 +219,7 @@ describe('toAsyncIterable', () => {
       expect(source.observed).to.be.false;
       const error: unknown = await iterator.next().catch((thrown: unknown) => thrown);
       expect(error).to.be.instanceOf(SluiceError).that.includes({ code: 'aborted', source: 'local' });
+      expect((error as SluiceError).message).to.include('the signal of the iteration');
       expect(await iterator.next()).to.deep.equal({ done: true, value: undefined });
       expect(listeners()).to.equal(0);
     });
@@ -327,6 +328,55 @@ describe('toAsyncIterable', () => {
       expect(error).to.include({ code: 'queue_full', limit: 3 });
     });
 
+    it('counts what waits to be taken, not what has been', async () => {
+      const source = new Subject<number>();
+      const iterator = toAsyncIterable(source, { bufferSize: 1, maxBuffered: 3 });
+      const first = iterator.next();
+      for (const n of [0, 1, 2, 3]) source.next(n);
+      for (let i = 0; i < 2; i++) await iterator.next();
+      await first;
+      for (const n of [4, 5]) source.next(n);
+      expect(source.observed).to.be.true;
+      source.next(6);
+      expect(source.observed).to.be.false;
+      const rest = await collected(iterator);
+      expect(rest.slice(0, -1)).to.deep.equal([3, 4, 5]);
+      expect((rest[3] as Error).message).to.include('3 values wait');
+    });
+
+    it('asks for more only once less than bufferSize waits', async () => {
+      let demand: Demand | undefined;
+      const values = new Subject<number>();
+      const source = defer(() => {
+        demand = CallScope.start(virtualRuntime()).demand;
+        return values;
+      });
+      const iterator = toAsyncIterable(source, { bufferSize: 2 });
+      const first = iterator.next();
+      for (const n of [0, 1, 2, 3]) values.next(n);
+      await first;
+      let asked = 0;
+      void demand?.ready()?.then(() => asked++);
+      const takes = async (): Promise<unknown> => {
+        const { value } = await iterator.next();
+        await turn();
+        return [value, asked, demand?.ready() === undefined];
+      };
+      expect(await takes()).to.deep.equal([1, 0, false]);
+      expect(await takes()).to.deep.equal([2, 1, true]);
+    });
+
+    it('asks nobody to wait once the source has ended', async () => {
+      let demand: Demand | undefined;
+      const source = defer(() => {
+        demand = CallScope.start(virtualRuntime()).demand;
+        return of(1, 2, 3, 4);
+      });
+      const iterator = toAsyncIterable(source, { bufferSize: 2 });
+      await iterator.next();
+      expect(demand?.ready()).to.equal(undefined);
+    });
+
     it('takes 100,000 held values out in order', async () => {
       let next = 0;
       for await (const value of toAsyncIterable(range(0, 100_000))) if (value !== next++) expect.fail(`${value}`);
@@ -404,11 +454,11 @@ function counted(signal: AbortSignal): () => number {
   let count = 0;
   const { addEventListener, removeEventListener } = signal;
   signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
-    count++;
+    if (args[0] === 'abort') count++;
     addEventListener.apply(signal, args);
   };
   signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
-    count--;
+    if (args[0] === 'abort') count--;
     removeEventListener.apply(signal, args);
   };
   return () => count;
