@@ -2,8 +2,9 @@
 // machine's own speed cancels out.
 import { Stream } from 'openai/core/streaming';
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
+import type { WireEvent } from '../../lib/core/attempt.ts';
+import { AnswerDecoder } from '../../lib/sources/AnswerDecoder.ts';
 import { ChatReader } from '../../lib/wire/ChatReader.ts';
-import { SseDecoder } from '../../lib/wire/SseDecoder.ts';
 import { writeResults } from '../prove/parts/writeResults.ts';
 import { chatReads, streamOf } from './parts/chatReads.ts';
 import { cpuRounds, median } from './parts/cpu.ts';
@@ -15,15 +16,20 @@ async function viaSdk(reads: readonly Uint8Array[]): Promise<number> {
   return length;
 }
 
-async function viaWire(reads: readonly Uint8Array[]): Promise<number> {
-  const reader = new ChatReader({ model: undefined, status: 200, requestId: undefined, choices: 1 });
-  const decoder = new SseDecoder({
-    event(data, event) {
-      if (data === '[DONE]') reader.readDone();
-      else reader.read(JSON.parse(data), event);
-    },
-    comment() {},
-  });
+async function viaSource(reads: readonly Uint8Array[]): Promise<number> {
+  const about = { model: undefined, status: 200, requestId: undefined };
+  const reader = new ChatReader({ ...about, choices: 1 });
+  let chunks = 0;
+  const next = (event: WireEvent): void => {
+    if (event.kind === 'done') reader.readDone();
+    if (event.kind !== 'data') return;
+    if (event.added === undefined) reader.read(event.value, event.event);
+    else reader.readText(event.added);
+    // Every chunk is made, as for a consumer.
+    if (event.value !== undefined) chunks++;
+  };
+  const options = { maxBytes: 1e9, about, headers: new Headers(), wallNow: () => 0 };
+  const decoder = new AnswerDecoder({ api: 'chat', stream: true }, next, options);
   const body = new Response(streamOf(reads)).body!.getReader();
   for (;;) {
     const { done, value } = await body.read();
@@ -31,7 +37,7 @@ async function viaWire(reads: readonly Uint8Array[]): Promise<number> {
     decoder.push(value);
   }
   decoder.end();
-  return reader.partial().text.length;
+  return chunks === 0 ? 0 : reader.partial().text.length;
 }
 
 /** What neither can do without: reading the body and parsing the JSON. */
@@ -54,7 +60,7 @@ for (const shape of ['short', 'long'] as const) {
     for (const [name, reads] of [['many', many] as const, ['one', [Buffer.concat(many)]] as const]) {
       const ways = {
         sdk: () => viaSdk(reads),
-        own: () => viaWire(reads),
+        own: () => viaSource(reads),
         floor: () => viaParseAlone(reads, texts),
       };
       const lengths = new Set(await Promise.all(Object.values(ways).map((way) => way())));
@@ -80,7 +86,7 @@ await writeResults({
 CPU time in microseconds of reading one streamed chat answer to its end: the SDK's own \`Stream\` against the decoder and the reader
 of chunks that every source here uses, on the same bodies in the same process, in turns. *Reads*: each event in a read of its own, as
 from a socket, or the whole body in one. *Ratio*: the median over ${ROUNDS} rounds of Sluice to SDK. *Floor*: reading the body and
-\`JSON.parse\` alone, to the SDK; nothing that parses every chunk can go below it. *Short* chunks are those of OpenAI's reference,
+\`JSON.parse\` alone, to the SDK; only what does not parse every chunk can go below it. *Short* chunks are those of OpenAI's reference,
 *long* ones have the fields that its API adds today.
 
 The goal is a third at 100 chunks and more: ${within} of ${long.length} bodies reach it here.`,
