@@ -455,9 +455,10 @@ describe('SharedLanesDesk', () => {
         expect(last.place, lane).to.not.be.undefined;
       }
     });
-    // Once in a while no turn of so many runs is lost, and then they have shown too little.
-    do await fc.assert(property, { numRuns: RUNS });
-    while (lost === 0);
+    await fc.assert(property, { numRuns: RUNS });
+    // Once in a while no turn of so few runs is lost, and then they have shown too little.
+    if (lost === 0) await fc.assert(property, { numRuns: 10 * RUNS });
+    expect(lost).to.be.above(0);
     expect(granted).to.be.above(50);
   });
 });
