@@ -1,24 +1,24 @@
 import { expect } from 'chai';
 import { describeWithRedis } from '../helpers/redisServer.ts';
+import { sideBySide } from '../helpers/sideBySide.ts';
 import { crashHolder, spreadTurns, startLanes, stopHolder } from './parts/redisLanes.ts';
 import type { LanesWorld } from './parts/redisLanes.ts';
 
-const LEASE_MS = 1500;
+const LEASE_MS = 3000;
 /** What timers and processes of a busy machine may be late. */
-const SLACK_MS = 1500;
+const SLACK_MS = 2500;
 
 describeWithRedis('conversations of four processes', function () {
+  this.timeout(30_000);
   let world: LanesWorld;
 
-  before(async function () {
-    this.timeout(30_000);
+  before(async () => {
     world = await startLanes(LEASE_MS);
   });
 
   after(() => world.close());
 
-  it('never overlap, keep their order, and leave nothing', async function () {
-    this.timeout(30_000);
+  it('never overlap, keep their order, and leave nothing', async () => {
     const spread = await spreadTurns(world, 6, 6);
 
     expect(spread.answered).to.equal(36);
@@ -29,8 +29,9 @@ describeWithRedis('conversations of four processes', function () {
     expect(spread.betweenMs.length).to.be.above(10);
   });
 
-  it('are lost to a process that stood still for longer than its lease, and go on elsewhere', async function () {
-    this.timeout(30_000);
+  // Two processes each.
+  const play = sideBySide(2);
+  play('are lost to a process that stood still for longer than its lease, and go on elsewhere', async () => {
     const stopped = await stopHolder(world, LEASE_MS + 500);
 
     expect(stopped.result).to.equal('lane_lost');
@@ -39,8 +40,7 @@ describeWithRedis('conversations of four processes', function () {
     expect(stopped.freeAfterMs).to.be.below(LEASE_MS + SLACK_MS);
   });
 
-  it('are free again within the lease of a process that was killed', async function () {
-    this.timeout(30_000);
+  play('are free again within the lease of a process that was killed', async () => {
     const { freeAfterMs, result } = await crashHolder(world);
 
     expect(result).to.equal('answered');
