@@ -5,7 +5,8 @@ import { writeResults } from '../prove/parts/writeResults.ts';
 import type { ResultsTable } from '../prove/parts/writeResults.ts';
 import { ALL, operatorWays, sourceOf } from './parts/operatorWays.ts';
 import type { Operator } from './parts/operatorWays.ts';
-import { median } from './parts/cpu.ts';
+import { cpuRounds, median } from './parts/cpu.ts';
+import { otherCode } from './parts/otherCode.ts';
 import { besideSdk } from './parts/sdkPairs.ts';
 import { FULL, SDK, sdkWays } from './parts/sdkWays.ts';
 import type { SdkWay } from './parts/sdkWays.ts';
@@ -38,6 +39,17 @@ const ways = (Object.keys(sdkWays(1)) as SdkWay[]).filter((way) => way !== SDK);
 const sdk = {} as Record<SdkWay, BySize>;
 for (const way of ways) sdk[way] = await besideSdk(way, plan);
 const stack = await measureSizes(stackWays, plan);
+
+const OTHER_FUNCTIONS = 1_500;
+const other = otherCode(OTHER_FUNCTIONS);
+const call = stackWays(1)[WHOLE];
+const both = (): void => {
+  other();
+  call();
+};
+const cold = await cpuRounds({ call, other, both }, { times: 500, rounds: plan.rounds, warmUp: 10 });
+const afterOther = median(cold.map((row) => row.both - row.other));
+const byItself = median(cold.map((row) => row.call));
 
 const NOTHING = 'nothing';
 const PARSING = '`JSON.parse` of each chunk';
@@ -95,7 +107,10 @@ The goals are ratios of ${GOALS.map(([size, most]) => `${most} at ${size.toLocal
       text: `
 The same policies, in one process, over a transport that has the whole answer parsed and there at once: what is left is what Sluice does, from the call
 to the consumer, without telemetry. _Added_: to the transport alone, for the first chunk with all around it, and for each further one. The goals for
-the full policy are 25 us a call and 0.3 us a chunk; here it is ${whole.callUs.toFixed(1)} us and ${whole.chunkUs.toFixed(2)} us.`,
+the full policy are 25 us a call and 0.3 us a chunk; here it is ${whole.callUs.toFixed(1)} us and ${whole.chunkUs.toFixed(2)} us.
+
+A call by itself, over and over, finds all its code at hand. One that comes after ${OTHER_FUNCTIONS.toLocaleString('en')} small functions of other code, as calls of a
+service do and those of the first table after the SDK's own work, took ${afterOther.toFixed(1)} us here where one by itself took ${byItself.toFixed(1)} us.`,
       rows: addedTable(stack, TRANSPORT),
     },
     {
