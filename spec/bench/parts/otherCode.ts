@@ -5,7 +5,7 @@
 export function otherCode(functions: number): () => number {
   const made = Array.from({ length: functions }, (_, at) => {
     const body = `let a = o.x + ${at}; if (a > 1e9) a -= ${at}; o.y = a ^ ${at * 7}; const t = { p: a, q: o.y }; return t.p + t.q * ${at}`;
-     
+
     return new Function('o', body) as (o: { x: number; y: number }) => number;
   });
   const fields = { x: 1, y: 2 };
