@@ -37,7 +37,7 @@ export class Turn {
     const { call, model } = this.scope;
     const wallNowMs = this.#runtime.clock.wallNow();
     // Stryker disable next-line StringLiteral: a model, and when a wait is over, are all that is asked for
-    const error = classifyThrown(thrown, { phase: 'body', model, wallNowMs });
+    const error = classifyThrown(thrown, { model, wallNowMs });
     const tried = error.source === 'upstream' || isForeign(thrown, error);
     if (tried && call.failed.length === this.failedBefore) {
       if (call.dispatched === this.#dispatchedBefore) call.dispatched++;

@@ -110,8 +110,7 @@ class Gate<T, H> implements ScopedHooks<T> {
 
   failed(error: unknown): void {
     const run = this.#run as HeldRun<H>;
-    // Stryker disable next-line ObjectLiteral,StringLiteral: only the kind of failure counts
-    run.sourceEnded(outcomeOf(classifyThrown(error, { phase: 'body' }), run.wasSent));
+    run.sourceEnded(outcomeOf(classifyThrown(error), run.wasSent));
   }
 
   #atHome(work: () => void): void {

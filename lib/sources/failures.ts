@@ -69,13 +69,7 @@ export function invalidBody(
 
 export function thrownError(thrown: unknown, about: AboutAttempt, wallNowMs: number): SluiceError {
   const { model, status, requestId } = about;
-  return classifyThrown(thrown, {
-    model,
-    phase: status === undefined ? 'headers' : 'body',
-    status,
-    requestId,
-    wallNowMs,
-  });
+  return classifyThrown(thrown, { model, status, requestId, wallNowMs });
 }
 
 /** An answer that is a failure, as it came. */
@@ -109,7 +103,7 @@ export function sendFailure(
   if (captured?.shownStatus === behind.status) return failedResponse(captured, model, wallNowMs);
   const { status, headers } = behind;
   const requestId = requestIdOf(headers);
-  const error = classifyThrown(thrown, { model, phase: 'headers', status, requestId, wallNowMs });
+  const error = classifyThrown(thrown, { model, status, requestId, wallNowMs });
   const hints = readHints({ status, headers, body: undefined, wallNowMs });
   return {
     head: { kind: 'head', status, requestId, hints },

@@ -9,8 +9,6 @@ import { causeOf, fieldOf, nameOf, textOf, wordsOf } from './redact.ts';
 
 export interface ThrownContext {
   readonly model?: string | undefined;
-  /** `'headers'`: nothing had been answered yet. */
-  readonly phase: 'headers' | 'body';
   /** Of the answer whose body was being read. */
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
@@ -32,7 +30,7 @@ const BODY_WORDS = /\bJSON\b|server-sent event/i;
  * What is recognised as nothing of a provider's or the network's is the caller's own fault: `invalid_request`, which is
  * local and never retried.
  */
-export function classifyThrown(thrown: unknown, context: ThrownContext): SluiceError {
+export function classifyThrown(thrown: unknown, context: ThrownContext = {}): SluiceError {
   const links = chainOf(thrown);
   const ours = links.find(isBranded);
   if (ours !== undefined) return ours;

@@ -4,8 +4,8 @@ import type { ErrorCode } from '../../lib/core/errors.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import { answerBehind, causeOf, classifyThrown } from '../../lib/wire/classify.ts';
 
-const HEADERS = { phase: 'headers' } as const;
-const BODY = { phase: 'body', status: 200, requestId: 'req_1', model: 'm1' } as const;
+const UNANSWERED = {} as const;
+const ANSWERED = { status: 200, requestId: 'req_1', model: 'm1' } as const;
 
 function coded(message: string, code: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { code });
@@ -34,14 +34,14 @@ describe('answerBehind', () => {
 describe('classifyThrown', () => {
   it('passes a SluiceError through as it is', () => {
     const error = new SluiceError('circuit_open', 'open');
-    expect(classifyThrown(error, HEADERS)).to.equal(error);
+    expect(classifyThrown(error, UNANSWERED)).to.equal(error);
   });
 
   it("classifies an SDK's error like the answer that it was made from", () => {
     const headers = new Headers({ 'retry-after': '3', 'x-request-id': 'req_9' });
     const inner = { message: 'Rate limit reached', type: 'requests', code: 'rate_limit_exceeded' };
     const error = classifyThrown(APIError.generate(429, { error: inner }, undefined, headers), {
-      ...HEADERS,
+      ...UNANSWERED,
       model: 'm1',
     });
     expect(error).to.include({
@@ -56,8 +56,8 @@ describe('classifyThrown', () => {
 
   it('does so for a body that was no JSON, and for one that was absent', () => {
     const html = APIError.generate(502, undefined, '<html>Bad gateway</html>', new Headers());
-    expect(classifyThrown(html, HEADERS)).to.include({ code: 'server_error', status: 502 });
-    expect(classifyThrown(APIError.generate(503, undefined, undefined, new Headers()), HEADERS)).to.include({
+    expect(classifyThrown(html, UNANSWERED)).to.include({ code: 'server_error', status: 502 });
+    expect(classifyThrown(APIError.generate(503, undefined, undefined, new Headers()), UNANSWERED)).to.include({
       status: 503,
     });
   });
@@ -69,9 +69,9 @@ describe('classifyThrown', () => {
       { $metadata: { httpStatusCode: 429 }, name: 'ThrottlingException', headers: new Map([['retry-after', '2']]) },
     ];
     for (const shape of shapes) {
-      expect(classifyThrown(shape, HEADERS)).to.include({ code: 'rate_limited', retryAfterMs: 2_000, status: 429 });
+      expect(classifyThrown(shape, UNANSWERED)).to.include({ code: 'rate_limited', retryAfterMs: 2_000, status: 429 });
     }
-    expect(classifyThrown({ name: 'AuthenticationError', status: 401 }, HEADERS)).to.include({
+    expect(classifyThrown({ name: 'AuthenticationError', status: 401 }, UNANSWERED)).to.include({
       code: 'auth',
       status: 401,
     });
@@ -84,7 +84,7 @@ describe('classifyThrown', () => {
       undefined,
       new Headers(),
     );
-    expect(classifyThrown(error, BODY)).to.include({ code: 'overloaded', requestId: 'req_1', status: undefined });
+    expect(classifyThrown(error, ANSWERED)).to.include({ code: 'overloaded', requestId: 'req_1', status: undefined });
   });
 
   it("tells the caller's cancel from everything else", () => {
@@ -94,7 +94,8 @@ describe('classifyThrown', () => {
       coded('x', 'ABORT_ERR'),
       Object.assign(new Error('x'), { name: 'AbortError' }),
     ];
-    for (const abort of aborts) expect(classifyThrown(abort, BODY)).to.include({ code: 'aborted', retryable: false });
+    for (const abort of aborts)
+      expect(classifyThrown(abort, ANSWERED)).to.include({ code: 'aborted', retryable: false });
   });
 
   it("finds them behind the SDK's own error about a fetch that threw", () => {
@@ -107,11 +108,11 @@ describe('classifyThrown', () => {
       new Error(JSON.stringify({ name: 'AuthenticationError', status: 401 })),
     ];
     for (const cause of thrown) {
-      const error = classifyThrown(new APIConnectionError({ cause: cause as Error }), HEADERS);
+      const error = classifyThrown(new APIConnectionError({ cause: cause as Error }), UNANSWERED);
       expect(error).to.include({ code: 'auth', status: 401, retryable: false });
     }
     const limited = Object.assign(new Error('slow'), { status: 429, headers });
-    expect(classifyThrown(new APIConnectionError({ cause: limited }), HEADERS)).to.include({
+    expect(classifyThrown(new APIConnectionError({ cause: limited }), UNANSWERED)).to.include({
       code: 'rate_limited',
       retryAfterMs: 7_000,
     });
@@ -119,7 +120,7 @@ describe('classifyThrown', () => {
 
   it('knows a class or code behind it that says more than that the connection failed', () => {
     const behind = (cause: Error): ErrorCode =>
-      classifyThrown(new APIConnectionError({ cause, message: 'Connection error.' }), HEADERS).code;
+      classifyThrown(new APIConnectionError({ cause, message: 'Connection error.' }), UNANSWERED).code;
     expect(behind(new RateLimitError('slow down'))).to.equal('rate_limited');
     expect(behind(coded('no money', 'insufficient_quota'))).to.equal('quota_exhausted');
     expect(behind(coded('reset', 'ECONNRESET'))).to.equal('connection');
@@ -128,18 +129,18 @@ describe('classifyThrown', () => {
 
   it("knows a mistake in a program behind it: the caller's own fetch went wrong", () => {
     for (const cause of [new RangeError('Invalid array length'), new ReferenceError('x is not defined')]) {
-      const error = classifyThrown(new APIConnectionError({ cause }), HEADERS);
+      const error = classifyThrown(new APIConnectionError({ cause }), UNANSWERED);
       expect(error).to.include({ code: 'invalid_request', source: 'local', retryable: false });
     }
     const failed = new TypeError('error sending request', { cause: coded('refused', 'ECONNREFUSED') });
-    expect(classifyThrown(new APIConnectionError({ cause: failed }), HEADERS).code).to.equal('connection');
+    expect(classifyThrown(new APIConnectionError({ cause: failed }), UNANSWERED).code).to.equal('connection');
     const unclear = new TypeError('error sending request for url');
-    expect(classifyThrown(new APIConnectionError({ cause: unclear }), HEADERS).code).to.equal('connection');
+    expect(classifyThrown(new APIConnectionError({ cause: unclear }), UNANSWERED).code).to.equal('connection');
   });
 
   it('passes through a SluiceError that an SDK has wrapped: a refusal of ours is no failed connection', () => {
     const refusal = new SluiceError('circuit_open', 'open');
-    expect(classifyThrown(new APIConnectionError({ cause: refusal }), HEADERS)).to.equal(refusal);
+    expect(classifyThrown(new APIConnectionError({ cause: refusal }), UNANSWERED)).to.equal(refusal);
   });
 
   it('takes what is no HTTP for a failed connection', () => {
@@ -151,7 +152,7 @@ describe('classifyThrown', () => {
       coded('Invalid character in chunk size', 'HPE_INVALID_CHUNK_SIZE'),
       coded('Headers Overflow Error', 'UND_ERR_HEADERS_OVERFLOW'),
     ]) {
-      expect(classifyThrown(thrown, HEADERS).code).to.equal('connection');
+      expect(classifyThrown(thrown, UNANSWERED).code).to.equal('connection');
     }
   });
 
@@ -167,7 +168,8 @@ describe('classifyThrown', () => {
       ],
       [coded('connect ETIMEDOUT 1.2.3.4:443', 'ETIMEDOUT'), 'connection'],
     ];
-    for (const [thrown, code] of rows) expect(classifyThrown(thrown, BODY), code).to.include({ code, retryable: true });
+    for (const [thrown, code] of rows)
+      expect(classifyThrown(thrown, ANSWERED), code).to.include({ code, retryable: true });
   });
 
   it('knows a connection that failed, however deep the reason lies', () => {
@@ -185,24 +187,24 @@ describe('classifyThrown', () => {
       coded('getaddrinfo EAI_AGAIN api.example.com', 'EAI_AGAIN'),
       new APIConnectionError({ message: 'x' }),
     ]) {
-      const error = classifyThrown(thrown, BODY);
+      const error = classifyThrown(thrown, ANSWERED);
       expect(error, String(thrown)).to.include({ code: 'connection', retryable: true, requestId: 'req_1' });
     }
   });
 
   it('does not retry a certificate that was refused', () => {
     const thrown = new TypeError('fetch failed', { cause: coded('x', 'CERT_HAS_EXPIRED') });
-    expect(classifyThrown(thrown, HEADERS)).to.include({ code: 'connection', retryable: false });
+    expect(classifyThrown(thrown, UNANSWERED)).to.include({ code: 'connection', retryable: false });
   });
 
   it('takes broken JSON for a broken body', () => {
     const thrown = new SyntaxError('Unexpected token < in JSON at position 0');
-    expect(classifyThrown(thrown, BODY)).to.include({ code: 'upstream_body_invalid', retryable: true });
+    expect(classifyThrown(thrown, ANSWERED)).to.include({ code: 'upstream_body_invalid', retryable: true });
   });
 
   it('knows errors without a status by their class or code', () => {
-    expect(classifyThrown(new RateLimitError('x'), HEADERS)).to.include({ code: 'rate_limited', retryable: true });
-    expect(classifyThrown(coded('x', 'insufficient_quota'), HEADERS)).to.include({ code: 'quota_exhausted' });
+    expect(classifyThrown(new RateLimitError('x'), UNANSWERED)).to.include({ code: 'rate_limited', retryable: true });
+    expect(classifyThrown(coded('x', 'insufficient_quota'), UNANSWERED)).to.include({ code: 'quota_exhausted' });
   });
 
   it('never calls a mistake in a program retryable, nor an upstream failure', () => {
@@ -219,7 +221,7 @@ describe('classifyThrown', () => {
       () => {},
       Symbol('x'),
     ]) {
-      expect(classifyThrown(thrown, BODY), typeof thrown).to.include({
+      expect(classifyThrown(thrown, ANSWERED), typeof thrown).to.include({
         code: 'invalid_request',
         source: 'local',
         retryable: false,
@@ -235,8 +237,8 @@ describe('classifyThrown', () => {
     });
     const loop: { cause?: unknown } = {};
     loop.cause = loop;
-    expect(classifyThrown(hostile, BODY).retryable).to.equal(false);
-    expect(classifyThrown(loop, BODY).retryable).to.equal(false);
+    expect(classifyThrown(hostile, ANSWERED).retryable).to.equal(false);
+    expect(classifyThrown(loop, ANSWERED).retryable).to.equal(false);
     expect(causeOf(hostile).name).to.be.a('string');
   });
 
@@ -244,14 +246,14 @@ describe('classifyThrown', () => {
     const thrown = Object.assign(new Error('Bearer sk-TEST-0000 was refused by the server'), {
       request: { headers: { authorization: 'sk-TEST-0000' } },
     });
-    const error = classifyThrown(thrown, HEADERS);
+    const error = classifyThrown(thrown, UNANSWERED);
     expect(error.cause).to.deep.equal({ name: 'Error', code: undefined, message: '… was refused by the server' });
     expect(JSON.stringify(error)).to.not.include('sk-TEST');
   });
 
   it('is of use without the SDK: nothing is told by instanceof', () => {
     const foreign = { constructor: { name: 'APIUserAbortError' }, message: 'Request was aborted.' };
-    expect(classifyThrown(foreign, HEADERS)).to.include({ code: 'aborted' });
+    expect(classifyThrown(foreign, UNANSWERED)).to.include({ code: 'aborted' });
     expect(OpenAI).to.be.a('function');
   });
 
@@ -269,7 +271,7 @@ describe('classifyThrown', () => {
       [new TypeError('x'), 'the call failed by itself: TypeError'],
     ];
     for (const [thrown, message] of messages) {
-      const error = classifyThrown(thrown, BODY);
+      const error = classifyThrown(thrown, ANSWERED);
       const status = /aborted|by itself/.test(message) ? undefined : 200;
       expect(error, message).to.include({ message, status, requestId: 'req_1', model: 'm1' });
     }

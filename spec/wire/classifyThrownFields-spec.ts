@@ -3,18 +3,18 @@ import { APIConnectionError } from 'openai';
 import type { ErrorCode } from '../../lib/core/errors.ts';
 import { classifyThrown } from '../../lib/wire/classify.ts';
 
-const HEADERS = { phase: 'headers' } as const;
-const BODY = { phase: 'body', status: 200, requestId: 'req_1', model: 'm1' } as const;
+const UNANSWERED = {} as const;
+const ANSWERED = { status: 200, requestId: 'req_1', model: 'm1' } as const;
 
-const codeOf = (thrown: unknown): ErrorCode => classifyThrown(thrown, HEADERS).code;
+const codeOf = (thrown: unknown): ErrorCode => classifyThrown(thrown, UNANSWERED).code;
 
 describe('classifyThrown, by the fields of what was thrown', () => {
   it('takes a status of 300 to 599 for that of an answer, and no other', () => {
-    for (const status of [300, 599]) expect(classifyThrown({ status }, HEADERS).status).to.equal(status);
+    for (const status of [300, 599]) expect(classifyThrown({ status }, UNANSWERED).status).to.equal(status);
     for (const status of [200, 299, 600, 400.5, '429', null]) {
-      expect(classifyThrown({ status }, HEADERS), String(status)).to.include({ code: 'invalid_request' });
+      expect(classifyThrown({ status }, UNANSWERED), String(status)).to.include({ code: 'invalid_request' });
     }
-    expect(classifyThrown({ status: 0, statusCode: 429 }, HEADERS).status).to.equal(429);
+    expect(classifyThrown({ status: 0, statusCode: 429 }, UNANSWERED).status).to.equal(429);
   });
 
   it('reads the body of the answer where an error keeps it, the nearest first', () => {
@@ -31,14 +31,14 @@ describe('classifyThrown, by the fields of what was thrown', () => {
       { message: 'maximum context length is 10 tokens' },
     ];
     for (const shape of shapes) {
-      expect(classifyThrown({ status: 400, ...shape }, HEADERS).code, JSON.stringify(shape)).to.equal(
+      expect(classifyThrown({ status: 400, ...shape }, UNANSWERED).code, JSON.stringify(shape)).to.equal(
         'context_too_long',
       );
     }
   });
 
   it('takes the id of the request from the error, then its headers, then the stream', () => {
-    const idOf = (thrown: object): string | undefined => classifyThrown({ status: 500, ...thrown }, BODY).requestId;
+    const idOf = (thrown: object): string | undefined => classifyThrown({ status: 500, ...thrown }, ANSWERED).requestId;
     const headers = { 'x-request-id': 'h' };
     for (const key of ['requestID', 'request_id', 'requestId']) expect(idOf({ [key]: 'own', headers })).to.equal('own');
     expect(idOf({ requestID: 'a', request_id: 'b', requestId: 'c' })).to.equal('a');
@@ -48,53 +48,54 @@ describe('classifyThrown, by the fields of what was thrown', () => {
 
   it('measures an instant in the headers from the time that it is told', () => {
     const thrown = { status: 429, headers: { 'retry-after': 'Thu, 01 Jan 1970 00:00:09 GMT' } };
-    expect(classifyThrown(thrown, { ...HEADERS, wallNowMs: 2_000 }).retryAfterMs).to.equal(7_000);
-    expect(classifyThrown(thrown, HEADERS).retryAfterMs).to.equal(undefined);
+    expect(classifyThrown(thrown, { ...UNANSWERED, wallNowMs: 2_000 }).retryAfterMs).to.equal(7_000);
+    expect(classifyThrown(thrown, UNANSWERED).retryAfterMs).to.equal(undefined);
   });
 
   it('looks twelve errors deep, and at four of those that were collected', () => {
     const behind = (depth: number): unknown =>
       Array.from({ length: depth }).reduce((cause) => new Error('x', { cause }), { status: 429 });
-    expect(classifyThrown(behind(11), HEADERS).code).to.equal('rate_limited');
-    expect(classifyThrown(behind(12), HEADERS).code).to.equal('invalid_request');
+    expect(classifyThrown(behind(11), UNANSWERED).code).to.equal('rate_limited');
+    expect(classifyThrown(behind(12), UNANSWERED).code).to.equal('invalid_request');
     const collected = (at: number): unknown => ({
       errors: [...Array.from({ length: at }, () => ({})), { status: 429 }],
     });
-    expect(classifyThrown(collected(3), HEADERS).code).to.equal('rate_limited');
-    expect(classifyThrown(collected(4), HEADERS).code).to.equal('invalid_request');
-    for (const cause of ['text', 5, null]) expect(classifyThrown({ cause }, HEADERS).code).to.equal('invalid_request');
+    expect(classifyThrown(collected(3), UNANSWERED).code).to.equal('rate_limited');
+    expect(classifyThrown(collected(4), UNANSWERED).code).to.equal('invalid_request');
+    for (const cause of ['text', 5, null])
+      expect(classifyThrown({ cause }, UNANSWERED).code).to.equal('invalid_request');
   });
 
   it('knows a failed connection by its words where the class may say so, and by a code', () => {
     const codeOf = (name: string, message: string): ErrorCode =>
-      classifyThrown(Object.assign(new Error(message), { name }), HEADERS).code;
+      classifyThrown(Object.assign(new Error(message), { name }), UNANSWERED).code;
     for (const name of ['Error', 'TypeError', 'SocketError', 'FetchError', 'NetworkError']) {
       expect(codeOf(name, 'socket hang up'), name).to.equal('connection');
       expect(codeOf(name, 'who knows'), name).to.equal('invalid_request');
     }
     expect(codeOf('OwnError', 'socket hang up')).to.equal('invalid_request');
-    expect(classifyThrown({ name: 'OwnError', code: 'connection_error' }, HEADERS).code).to.equal('connection');
+    expect(classifyThrown({ name: 'OwnError', code: 'connection_error' }, UNANSWERED).code).to.equal('connection');
   });
 
   it('knows a mistake in a program by every class of one', () => {
     for (const name of ['RangeError', 'ReferenceError', 'EvalError', 'URIError']) {
       const cause = Object.assign(new Error('x'), { name });
-      expect(classifyThrown(new APIConnectionError({ cause }), HEADERS).code, name).to.equal('invalid_request');
+      expect(classifyThrown(new APIConnectionError({ cause }), UNANSWERED).code, name).to.equal('invalid_request');
     }
   });
 
   it('keeps the cause, the type and the message of an error inside a stream', () => {
-    const inner = classifyThrown({ name: 'OwnError', error: { code: 'overloaded_error', message: 'limit' } }, BODY);
+    const inner = classifyThrown({ name: 'OwnError', error: { code: 'overloaded_error', message: 'limit' } }, ANSWERED);
     expect(inner).to.include({ code: 'overloaded', message: 'error in the answer overloaded_error: limit' });
     expect(inner.cause?.name).to.equal('OwnError');
     const flat = classifyThrown(
       { name: 'OwnError', code: 'rate_limit_exceeded', type: 'tokens', message: 'limit' },
-      BODY,
+      ANSWERED,
     );
     expect(flat).to.include({ code: 'rate_limited', providerCode: 'rate_limit_exceeded', providerType: 'tokens' });
     expect(flat.message).to.equal('error in the answer rate_limit_exceeded: limit');
     expect(flat.cause?.name).to.equal('OwnError');
-    expect(classifyThrown({ type: 'overloaded_error', error: null }, BODY).code).to.equal('overloaded');
+    expect(classifyThrown({ type: 'overloaded_error', error: null }, ANSWERED).code).to.equal('overloaded');
   });
 
   it('looks for errors only: what else stands among them takes no place', () => {
@@ -125,7 +126,7 @@ describe('classifyThrown, by the fields of what was thrown', () => {
 
   it('goes by the name of a class that says something, and shows no other', () => {
     const typeOf = (name: string): string | undefined =>
-      classifyThrown(Object.assign(new Error('x'), { name, status: 500 }), HEADERS).providerType;
+      classifyThrown(Object.assign(new Error('x'), { name, status: 500 }), UNANSWERED).providerType;
     expect(typeOf('RateLimitError')).to.equal('RateLimitError');
     expect(typeOf('MyOwnError')).to.equal(undefined);
     expect(codeOf(Object.assign(new Error('x'), { name: 'MyOwnError', code: 'MY_OWN', type: 'mine' }))).to.equal(

@@ -163,7 +163,7 @@ class FetchRun {
   }
 
   #failure(thrown: unknown): SluiceError {
-    return isSluiceError(thrown) ? thrown : classifyThrown(thrown, { phase: 'body', model: this.#call.model });
+    return isSluiceError(thrown) ? thrown : classifyThrown(thrown, { model: this.#call.model });
   }
 }
 

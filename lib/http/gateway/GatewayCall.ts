@@ -214,7 +214,7 @@ export class GatewayCall {
   }
 
   #failure(thrown: unknown): SluiceError {
-    return isSluiceError(thrown) ? thrown : classifyThrown(thrown, { phase: 'body', model: this.#asked.model });
+    return isSluiceError(thrown) ? thrown : classifyThrown(thrown, { model: this.#asked.model });
   }
 
   #differs(): SluiceError {
