@@ -15,7 +15,7 @@ export const everyCallEndsOnce: Invariant = {
     return {
       see(fact) {
         if (fact.kind === 'ended' && fact.error !== undefined && !isSluiceError(fact.error)) {
-          fail(`call ${fact.call.index} failed with something else`);
+          fail(`call ${fact.call.index} failed with something else: ${causesOf(fact.error)}`);
         }
         if (fact.kind !== 'told' || fact.call === undefined) return;
         const { call, event } = fact;
@@ -49,3 +49,9 @@ export const everyCallEndsOnce: Invariant = {
     };
   },
 };
+
+function causesOf(error: unknown): string {
+  return error instanceof Error
+    ? [error.message, ...(error.cause ? [causesOf(error.cause)] : [])].join(', as ')
+    : String(error);
+}

@@ -33,6 +33,8 @@ export class GatewayClients {
       const server = createServer((request, response) => {
         asked.run(Number(request.headers[NUMBER]), () => listener(request, response));
       });
+      // Its bound is in real time: of a process that is kept from running, a connection would be closed as it is used again.
+      server.keepAliveTimeout = 0;
       await once(server.listen(0, '127.0.0.1'), 'listening');
       clients.#servers.push(server);
       clients.#gateways.push(gateway);
