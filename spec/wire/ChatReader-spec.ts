@@ -31,6 +31,18 @@ describe('ChatReader', () => {
     expect(pieces.map((piece) => thinking.read(chunk(piece)))).to.deep.equal(['quiet', 'quiet', 'content']);
   });
 
+  it('takes a text for the chunk that was read last with that text', () => {
+    const reader = new ChatReader(CONTEXT);
+    expect(reader.read(chunk({ content: ' ' }))).to.equal('quiet');
+    expect(['\n', 'Hel', ' ', 'lo'].map((text) => reader.readText(text))).to.deep.equal([
+      'quiet',
+      'content',
+      'content',
+      'content',
+    ]);
+    expect(reader.partial().text).to.equal(' \nHel lo');
+  });
+
   it('calls text, reasoning, refusals, tool calls, audio and images content', () => {
     for (const delta of [
       { content: 'x' },

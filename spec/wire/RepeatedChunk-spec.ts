@@ -161,8 +161,11 @@ describe('RepeatedChunk', () => {
     'an end': chunk('lo', { choices: [choice('lo', { finish_reason: 'stop' })] }),
     usage: chunk('lo', { usage: { total_tokens: 3 } }),
     'more after the text': chunk('lo', { choices: [choice('lo', { logprobs: { content: [] } })] }),
+    'an end of as many characters': chunk('lo', { choices: [choice('lo', { finish_reason: 'no' })] }),
+    'more beside the text': chunk('lo', { choices: [{ ...choice('lo'), delta: { content: 'lo', reasoning: 'so' } }] }),
     'no text': chunk(''),
     'no content': chunk(null),
+    'no choice': { choices: [null] },
   };
   for (const [name, other] of Object.entries(others)) {
     it(`does not know a chunk with ${name}`, () => {
@@ -173,6 +176,7 @@ describe('RepeatedChunk', () => {
   const unlearnable: Readonly<Record<string, (content: string) => Fields>> = {
     'ends a choice': (content) => chunk(content, { choices: [choice(content, { finish_reason: 'stop' })] }),
     'is of another choice': (content) => chunk(content, { choices: [choice(content, { index: 1 })] }),
+    'has no choice': () => ({ choices: [null], content: 'a' }),
     'has two choices': (content) => chunk(content, { choices: [choice(content), choice('b')] }),
     'counts usage': (content) => chunk(content, { usage: { total_tokens: 3 } }),
     'counts usage in a choice': (content) => chunk(content, { choices: [choice(content, { usage: {} })] }),
@@ -189,6 +193,11 @@ describe('RepeatedChunk', () => {
       expect(textsOf(made('Hel'), made('lo'))).to.deep.equal([unknown, unknown]);
     });
   }
+
+  it('learns nothing from a text that is none of the delta', () => {
+    const other = (content: string): Fields => ({ choices: [{ index: 0, delta: {} }], content });
+    expect(textsOf(other('Hel'), other('lo'))).to.deep.equal([unknown, unknown]);
+  });
 
   it('takes fields of a delta that hold nothing for what they are', () => {
     const made = (content: string): Fields =>
@@ -235,11 +244,24 @@ describe('RepeatedChunk', () => {
     ]);
     const other = chunk('b', { id: 'c-2', usage: { total_tokens: 3 } });
     expect(textsOf(chunk('a'), other, chunk('c'), chunk('d'))).to.deep.equal([unknown, unknown, unknown, 'd']);
+    const between = (content: string, n: number, padding: string): Fields =>
+      chunk(content, { n, obfuscation: padding });
+    expect(textsOf(between('a', 1, 'x'), between('b', 2, 'xy'))).to.deep.equal([unknown, unknown]);
   });
 
   it('gives up where each chunk is written in a way of its own', () => {
     const chunks = Array.from({ length: 30 }, (_, at) => chunk('a', { id: `c-${at}` }));
     expect(textsOf(...chunks, chunk('b'), chunk('c')).filter((text) => text !== unknown)).to.deep.equal([]);
+  });
+
+  it('tries five times, and once more for every two chunks that it knew', () => {
+    const of = (id: number, content = 'a'): Fields => chunk(content, { id: `c-${id}` });
+    const own = (from: number, count: number): Fields[] => Array.from({ length: count }, (_, i) => of(from + i));
+    expect(textsOf(...own(0, 5), of(4, 'b')).at(-1)).to.equal('b');
+    expect(textsOf(...own(0, 6), of(5, 'b')).at(-1)).to.equal(unknown);
+    const knew = [of(0), of(0, 'b'), of(0, 'c')];
+    expect(textsOf(...knew, ...own(1, 5), of(5, 'b')).at(-1)).to.equal('b');
+    expect(textsOf(...knew, ...own(1, 6), of(6, 'b')).at(-1)).to.equal(unknown);
   });
 
   it('learns again after each change where most chunks are alike', () => {
