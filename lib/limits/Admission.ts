@@ -169,7 +169,7 @@ export class Admission {
       const first = pool.firstToExpire();
       if (first === undefined) continue;
       const leastMs = pool.foreseenMs(nowMs, NOTHING, { requests: first.cost.requests, tokens: 0 });
-      if (first.expiresAtMs < nowMs + leastMs || first.expiresAtMs < nowMs) return this.#expire(nowMs, first, leastMs);
+      if (first.expiresAtMs < nowMs + leastMs) return this.#expire(nowMs, first, leastMs);
       if (first.expiresAtMs === nowMs) due ??= first;
       untilMs = Math.min(untilMs, first.expiresAtMs);
     }
