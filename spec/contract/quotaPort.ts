@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { SluiceError } from '../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { DROPPED, DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { Cost, Grant, QuotaPort, QuotaRequest, QuotaSettlement } from '../../lib/core/ports.ts';
 import type { QuotaOptions } from '../../lib/limits/layersOf.ts';
 import type { TestOf } from '../helpers/sideBySide.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 /** A kind of quota, and the time it runs on. */
 export interface QuotaKind {
@@ -24,14 +24,7 @@ interface Asked {
   unsubscribe(): void;
 }
 
-const noHints: RateLimitHints = {
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-};
+const noHints = hintsOf();
 const usage = (totalTokens: number) => ({
   inputTokens: totalTokens,
   outputTokens: 0,

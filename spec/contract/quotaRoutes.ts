@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { SluiceError } from '../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { SUCCESS } from '../../lib/core/outcome.ts';
 import type { Grant, QuotaPort } from '../../lib/core/ports.ts';
 import type { QuotasOptions } from '../../lib/operators/createQuotas.ts';
 import type { TestOf } from '../helpers/sideBySide.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 /** A kind of quotas whose routes share layers, and the time they run on. */
 export interface RoutesKind {
@@ -21,14 +21,7 @@ interface Asked {
   unsubscribe(): void;
 }
 
-const noHints: RateLimitHints = {
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-};
+const noHints = hintsOf();
 /** Long enough for an answer on a busy machine, and short against what a quota of one a minute gains. */
 const SOON_MS = 100;
 const LONG_MS = 5000;

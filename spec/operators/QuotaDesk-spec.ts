@@ -1,22 +1,15 @@
 import { expect } from 'chai';
 import { combineLatest, throwError } from 'rxjs';
 import type { SluiceError } from '../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import type { Grant, QuotaPort, QuotaRequest } from '../../lib/core/ports.ts';
 import { createQuota } from '../../lib/operators/createQuota.ts';
 import type { QuotaOptions } from '../../lib/operators/createQuota.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const one = { requests: 1, tokens: 0, explicit: true };
-const noHints: RateLimitHints = {
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-};
+const noHints = hintsOf();
 
 /** What those are told who ask a quota of this process. */
 describe('QuotaDesk', () => {

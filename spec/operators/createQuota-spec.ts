@@ -2,23 +2,16 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { take } from 'rxjs';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { DROPPED_UNSENT, SUCCESS } from '../../lib/core/outcome.ts';
 import type { Cost, Grant, QuotaPort, QuotaRequest } from '../../lib/core/ports.ts';
 import { createQuota } from '../../lib/operators/createQuota.ts';
 import type { QuotaOptions } from '../../lib/operators/createQuota.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const one: Cost = { requests: 1, tokens: 0, explicit: true };
-const noHints: RateLimitHints = {
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-};
+const noHints = hintsOf();
 
 describe('createQuota', () => {
   let runtime: VirtualRuntime;

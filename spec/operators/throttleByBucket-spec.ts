@@ -5,7 +5,6 @@ import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import { startTimer } from '../../lib/core/runtime.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import type { QuotaPort, QuotaRequest } from '../../lib/core/ports.ts';
 import { createQuota } from '../../lib/operators/createQuota.ts';
 import type { QuotaOptions } from '../../lib/operators/createQuota.ts';
@@ -17,17 +16,11 @@ import { estimateCost } from '../../lib/wire/estimate.ts';
 import { guardingOperatorContract, record } from '../contract/guardingOperator.ts';
 import { marbles } from '../helpers/marbles.ts';
 import { speakingSource } from '../helpers/speakingSource.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 /** A burst of 2, then one every 5 ms. */
 const twoThenOnePer5ms: QuotaOptions = { requestsPerMinute: 12_000, burstRequests: 2, arrivalMarginMs: 0 };
-const noHints: RateLimitHints = {
-  retryAfterMs: undefined,
-  retryAfterSource: undefined,
-  shouldRetry: undefined,
-  requests: undefined,
-  tokens: undefined,
-  slowDown: false,
-};
+const noHints = hintsOf();
 
 describe('throttleByBucket', () => {
   guardingOperatorContract((runtime) => {
