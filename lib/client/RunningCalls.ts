@@ -1,4 +1,4 @@
-import type { CallState } from '../core/CallScope.ts';
+import type { CallState } from '../core/CallScopeChanges.ts';
 import { SluiceError } from '../core/errors.ts';
 import { startTimer } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';

@@ -1,7 +1,7 @@
 import { Observable } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
-import type { CallScopeChanges } from '../core/CallScope.ts';
+import type { CallScopeChanges, Ear } from '../core/CallScopeChanges.ts';
 import type { CallStart, Home, ObservedCall } from '../core/CallObserver.ts';
 import { currentScope, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
@@ -25,7 +25,7 @@ export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observab
 /** What a call needs to know of itself, whoever else does. */
 const OWN_FACTS: ReadonlySet<SluiceEvent['type']> = new Set<SluiceEvent['type']>(['committed', 'attempt.ended']);
 
-class CallRun<T, V> implements ScopedHooks<V> {
+class CallRun<T, V> implements ScopedHooks<V>, Ear {
   readonly home: Home | undefined;
   readonly #engine: Engine;
   readonly #plan: CallPlan<T>;
@@ -41,9 +41,7 @@ class CallRun<T, V> implements ScopedHooks<V> {
     const { tenant, conversation, priority } = plan.options;
     const below = this.#below;
     const startedAtMs = runtime.clock.now();
-    const onEvent = (event: SluiceEvent): void => this.#hear(event);
-    const hears = (type: SluiceEvent['type']): boolean => OWN_FACTS.has(type) || hub.observed;
-    const changes = { model: plan.model, tenant, conversation, priority, onEvent, hears };
+    const changes = { model: plan.model, tenant, conversation, priority, ear: this };
     // A call within a call of this client, such as in a degrade function, is one of its own, but not beyond its deadline.
     const joins = below !== undefined && !calls.has(below.call);
     const started = joins
@@ -98,12 +96,16 @@ class CallRun<T, V> implements ScopedHooks<V> {
     this.#outcome = failedWith(error);
   }
 
-  #hear(event: SluiceEvent): void {
+  hear(event: SluiceEvent): void {
     if (event.type === 'committed' && event.model !== undefined) {
       this.#engine.leastTimesOf(this.#plan).note(event.model, event.firstContentMs);
     }
     this.#spend.hear(event);
     this.#engine.hub.onEvent(event);
+  }
+
+  hears(type: SluiceEvent['type']): boolean {
+    return OWN_FACTS.has(type) || this.#engine.hub.observed;
   }
 
   #ended(): void {

@@ -34,20 +34,43 @@ export function swapScope(scope: CallScope | undefined): CallScope | undefined {
  * it a synchronous source would run the consumer's code inside the attempt's frame.
  */
 export function deliverIn<T>(scope: CallScope | undefined, observer: Observer<T>): Observer<T> {
-  return {
-    next(value) {
-      const outer = swapScope(scope);
-      try {
-        observer.next(value);
-      } finally {
-        swapScope(outer);
-      }
-    },
-    error(error) {
-      runInScope(scope, () => observer.error(error));
-    },
-    complete() {
-      runInScope(scope, () => observer.complete());
-    },
-  };
+  return new Delivery(scope, observer);
+}
+
+/** A class, as every attempt has one. */
+class Delivery<T> implements Observer<T> {
+  readonly #scope: CallScope | undefined;
+  readonly #observer: Observer<T>;
+
+  constructor(scope: CallScope | undefined, observer: Observer<T>) {
+    this.#scope = scope;
+    this.#observer = observer;
+  }
+
+  next(value: T): void {
+    const outer = swapScope(this.#scope);
+    try {
+      this.#observer.next(value);
+    } finally {
+      swapScope(outer);
+    }
+  }
+
+  error(error: unknown): void {
+    const outer = swapScope(this.#scope);
+    try {
+      this.#observer.error(error);
+    } finally {
+      swapScope(outer);
+    }
+  }
+
+  complete(): void {
+    const outer = swapScope(this.#scope);
+    try {
+      this.#observer.complete();
+    } finally {
+      swapScope(outer);
+    }
+  }
 }

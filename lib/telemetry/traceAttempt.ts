@@ -3,7 +3,7 @@ import type { Context, Tracer, TracerProvider } from '@opentelemetry/api';
 import { Observable } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
-import type { CallState } from '../core/CallScope.ts';
+import type { CallState } from '../core/CallScopeChanges.ts';
 import { nonEmpty } from '../core/checks.ts';
 import { currentScope, runInScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';

@@ -131,8 +131,7 @@ describe('CallScope', () => {
         },
       };
       const scope = CallScope.start(runtime, {
-        onEvent: ({ type }) => seen.push(type),
-        hears: (type) => everything || type === 'attempt.started',
+        ear: { hear: ({ type }) => seen.push(type), hears: (type) => everything || type === 'attempt.started' },
       });
 
       scope.report(0, fact);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CallScope } from '../../lib/core/CallScope.ts';
-import type { CallScopeChanges } from '../../lib/core/CallScope.ts';
+import type { CallScopeChanges } from '../../lib/core/CallScopeChanges.ts';
 import type { CallStage, ErrorCode } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { Restart } from '../../lib/core/restart.ts';
