@@ -194,9 +194,7 @@ export class SharedPlaces {
     // The bounds of one that had it before are not its own: it asks for itself.
     if (!place.lentOn) waiter.refused.set(target, error);
     const open = this.#user.targetsOf(ticket).some((other) => !waiter.refused.has(other));
-    // One that had a place lent on may wait at a deployment that refused it before.
-    // Stryker disable next-line ConditionalExpression,EqualityOperator: where it has none, all have refused it
-    if (!open && waiter.places.size === 0) this.#user.refuse(ticket, error.with({ model: request.model }));
+    if (!open) this.#user.refuse(ticket, error.with({ model: request.model }));
     this.#user.serve();
   }
 
@@ -223,6 +221,8 @@ export class SharedPlaces {
     this.#forget(target, place);
     place.waiter = other;
     place.lentOn = true;
+    // Should it come to nothing, it asks there for itself, though it has been refused there.
+    other.refused.delete(target);
     this.#place(target, place);
   }
 

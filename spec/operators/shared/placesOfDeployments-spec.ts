@@ -154,5 +154,26 @@ describe('SharedPlaces of several deployments', () => {
       a.asks[1]?.grant();
       expect(bench.take(first)?.ticket).to.equal(first);
     });
+
+    it('asks there again when that place comes to nothing, and refuses it only then', () => {
+      const { bench, a, b, first } = lentOn();
+      b.asks[0]?.refuse(storeSays('cost_too_large'));
+      a.asks[1]?.refuse(storeSays('queue_timeout'));
+      bench.arrange();
+      expect([bench.refused.length, a.asks[3]?.open]).to.deep.equal([0, true]);
+      a.asks[3]?.refuse(storeSays('queue_full'));
+      expect(bench.refused.map(([ticket, { code }]) => [ticket, code])).to.deep.equal([[first, 'queue_full']]);
+    });
+
+    it('asks there again when what that place has brought went back', () => {
+      const { bench, a, b, first } = lentOn();
+      b.asks[0]?.refuse(storeSays());
+      a.asks[1]?.grant();
+      bench.places.giveBack();
+      bench.runtime.advance(25);
+      bench.arrange();
+      a.asks[3]?.grant();
+      expect(bench.take(first)?.ticket).to.equal(first);
+    });
   });
 });
