@@ -1,5 +1,4 @@
 import { SluiceError } from '../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { SUCCESS } from '../../lib/core/outcome.ts';
 import type { LayerOptions } from '../../lib/limits/QuotaLayer.ts';
 import { createAdmission } from '../../lib/operators/createAdmission.ts';
@@ -7,6 +6,7 @@ import { seededRandom } from '../../lib/testing/seededRandom.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import { ProviderBucket } from './ProviderBucket.ts';
 import type { Counting } from './ProviderBucket.ts';
+import { hintsOf } from './hintsOf.ts';
 
 export interface LearningRun {
   /** The provider's own numbers, and how it counts what it rejects. */
@@ -40,20 +40,6 @@ export interface LearningResult {
   mostRejectedIn(spanMs: number, fromMs: number): number;
 }
 
-const hintsOf = (
-  limit: number,
-  remaining: number,
-  headers: boolean,
-  retryAfterMs: number | undefined,
-): RateLimitHints => ({
-  retryAfterMs,
-  retryAfterSource: retryAfterMs === undefined ? undefined : 'retry-after',
-  shouldRetry: undefined,
-  requests: headers ? { limit, remaining, resetMs: undefined, windowMs: 60_000 } : undefined,
-  tokens: undefined,
-  slowDown: false,
-});
-
 /** An admission before a provider that counts exactly, in virtual time. */
 export function learningRun(options: LearningRun): LearningResult {
   const { real, burst, counting = 'debt', configured, headers = false, hintMs, changes = [], other = 0 } = options;
@@ -85,7 +71,9 @@ export function learningRun(options: LearningRun): LearningResult {
           admitted.responded(passed ? 200 : 429);
           const retryAfterMs = passed ? undefined : hintMs;
           if (headers || retryAfterMs !== undefined) {
-            admitted.observe(hintsOf(limit, remaining, headers, retryAfterMs));
+            const retryAfterSource = retryAfterMs === undefined ? undefined : 'retry-after';
+            const requests = headers ? { limit, remaining, resetMs: undefined, windowMs: 60_000 } : undefined;
+            admitted.observe(hintsOf({ retryAfterMs, retryAfterSource, requests }));
           }
           const error = new SluiceError('rate_limited', 'too many', { status: 429 });
           later(

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { SluiceError } from '../../lib/core/errors.ts';
 import { createAdmission } from '../../lib/operators/createAdmission.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 import { learningRun } from '../helpers/learningRun.ts';
 import type { LearningRun } from '../helpers/learningRun.ts';
 
@@ -118,14 +119,12 @@ describe('admission, where tokens are what is short', () => {
     const rejectFor = (requestsLeft: number): void => {
       admission.acquire({ model: 'm', cost: { requests: 1, tokens: 500, explicit: true } }).subscribe((admitted) => {
         admitted.dispatched();
-        admitted.observe({
-          retryAfterMs: undefined,
-          retryAfterSource: undefined,
-          shouldRetry: undefined,
-          requests: { limit: undefined, remaining: requestsLeft, ...window },
-          tokens: { limit: undefined, remaining: 10, ...window },
-          slowDown: false,
-        });
+        admitted.observe(
+          hintsOf({
+            requests: { limit: undefined, remaining: requestsLeft, ...window },
+            tokens: { limit: undefined, remaining: 10, ...window },
+          }),
+        );
         admitted.release({ kind: 'failure', error: new SluiceError('rate_limited', 'too many', { status: 429 }) });
       });
     };

@@ -6,6 +6,7 @@ import type { Outcome } from '../../lib/core/outcome.ts';
 import { createAdmission } from '../../lib/operators/createAdmission.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import { callNow } from '../helpers/admissionLoad.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const failure = (code: ConstructorParameters<typeof SluiceError>[0], fields = {}): Outcome => ({
   kind: 'failure',
@@ -63,14 +64,7 @@ describe('createAdmission', () => {
       const admission = createAdmission({ quota: { account } }, runtime);
       const first = callNow(admission, runtime, held).admitted;
       const requests = { limit: named, remaining: 49, resetMs: undefined, windowMs: 60_000 };
-      first?.observe({
-        requests,
-        tokens: undefined,
-        retryAfterMs: undefined,
-        retryAfterSource: undefined,
-        shouldRetry: undefined,
-        slowDown: false,
-      });
+      first?.observe(hintsOf({ requests }));
       const calls = Array.from({ length: 60 }, () => callNow(admission, runtime, held));
       expect(calls.filter(({ startedAtMs }) => startedAtMs !== undefined)).to.have.length(granted);
       runtime.run();

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { Observable, of } from 'rxjs';
 import { currentScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../lib/core/hints.ts';
 import { createQuota } from '../../lib/operators/createQuota.ts';
 import { throttleByBucket } from '../../lib/operators/throttleByBucket.ts';
 import { seededRandom } from '../../lib/testing/seededRandom.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import { bestSchedule, percentile, ProviderBucket } from '../helpers/ProviderBucket.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 interface Load {
   readonly perMinute: number;
@@ -43,7 +43,8 @@ function run(load: Load): { rejected: number; failed: number; p95Ms: number; bes
         const admitted = provider.arrive(runtime.clock.now());
         const remaining = Math.max(0, Math.floor(provider.remaining(runtime.clock.now())));
         runtime.scheduler.schedule(() => {
-          if (headersMs !== undefined) scope?.hints(reportOf(perMinute, remaining));
+          const requests = { limit: perMinute, remaining, resetMs: undefined, windowMs: 60_000 };
+          if (headersMs !== undefined) scope?.hints(hintsOf({ requests }));
           if (admitted) of('answer').subscribe(subscriber);
           else subscriber.error(new SluiceError('rate_limited', 'too many', { status: 429 }));
         }, headersMs ?? 20);
@@ -62,17 +63,6 @@ function run(load: Load): { rejected: number; failed: number; p95Ms: number; bes
   expect(delaysMs).to.have.length(arrivalsMs.length);
   expect(runtime.pending).to.equal(0);
   return { rejected: provider.rejected, failed, p95Ms: percentile(delaysMs, 0.95), bestP95Ms: percentile(best, 0.95) };
-}
-
-function reportOf(limit: number, remaining: number): RateLimitHints {
-  return {
-    retryAfterMs: undefined,
-    retryAfterSource: undefined,
-    shouldRetry: undefined,
-    requests: { limit, remaining, resetMs: undefined, windowMs: 60_000 },
-    tokens: undefined,
-    slowDown: false,
-  };
 }
 
 /** 860 spread over 20 s, and 200 at once in the middle. */

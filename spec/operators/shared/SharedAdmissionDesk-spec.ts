@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Subscription } from 'rxjs';
 import { SluiceError } from '../../../lib/core/errors.ts';
-import type { RateLimitHints } from '../../../lib/core/hints.ts';
 import { SUCCESS } from '../../../lib/core/outcome.ts';
 import type { Outcome } from '../../../lib/core/outcome.ts';
 import type { AdmissionOptions } from '../../../lib/limits/AdmissionOptions.ts';
@@ -12,6 +11,7 @@ import type { VirtualRuntime } from '../../../lib/testing/virtualRuntime.ts';
 import { callNow } from '../../helpers/admissionLoad.ts';
 import type { LoadCall, Started } from '../../helpers/admissionLoad.ts';
 import { FakeStore } from '../../helpers/fakeStore.ts';
+import { hintsOf } from '../../helpers/hintsOf.ts';
 
 const failure = (code: ConstructorParameters<typeof SluiceError>[0], fields = {}): Outcome => ({
   kind: 'failure',
@@ -162,14 +162,7 @@ describe('SharedAdmissionDesk', () => {
   });
 
   it('believes the provider in what is left, with a quota in the store and without one', () => {
-    const hints: RateLimitHints = {
-      retryAfterMs: undefined,
-      retryAfterSource: undefined,
-      shouldRetry: undefined,
-      requests: { limit: 60, remaining: 0, resetMs: 1000, windowMs: 60_000 },
-      tokens: undefined,
-      slowDown: false,
-    };
+    const hints = hintsOf({ requests: { limit: 60, remaining: 0, resetMs: 1000, windowMs: 60_000 } });
     start({
       quota: { account: { requestsPerMinute: 60, burstRequests: 10, arrivalMarginMs: 0, maxWaitMs: Infinity } },
     });

@@ -3,6 +3,7 @@ import { SUCCESS } from '../../../lib/core/outcome.ts';
 import type { QuotaPort, QuotaRequest } from '../../../lib/core/ports.ts';
 import type { SharedQuotaGrant, SharedQuotas, SharedRoute } from '../../../lib/limits/LimitStore.ts';
 import type { RedisStore } from '../../../lib/stores/redis/redisStore.ts';
+import { hintsOf } from '../../helpers/hintsOf.ts';
 import { describeWithRedis } from '../../helpers/redisServer.ts';
 import { useRedis } from '../../helpers/useRedis.ts';
 
@@ -49,14 +50,8 @@ describeWithRedis('redisStore, as quotas of several routes', () => {
     expect(levelOf(late, 1)).to.be.within(3.9, 4.5);
 
     await redis.client.flushAll();
-    quotas.route([account]).observe({
-      retryAfterMs: undefined,
-      retryAfterSource: undefined,
-      shouldRetry: undefined,
-      requests: { limit: 6, remaining: 6, resetMs: undefined, windowMs: 60_000 },
-      tokens: undefined,
-      slowDown: false,
-    });
+    const requests = { limit: 6, remaining: 6, resetMs: undefined, windowMs: 60_000 };
+    quotas.route([account]).observe(hintsOf({ requests }));
     await pause(100);
     const lost = quotas.route([{ name: 'tenant:newer', requestsPerMinute: 60, burstRequests: 5 }]);
     await acquire(lost);
