@@ -163,12 +163,7 @@ export class AdmissionTarget {
   }
 
   costOf(cost: LayerCost): LayerCost {
-    let { requests, tokens } = cost;
-    for (const layer of this.layers) {
-      requests = Math.min(requests, layer.requests?.perMinute ?? Infinity);
-      tokens = Math.min(tokens, layer.tokens?.perMinute ?? Infinity);
-    }
-    return requests === cost.requests && tokens === cost.tokens ? cost : { requests, tokens };
+    return this.#open.clamped(cost);
   }
 
   /** Until quota and cooldown let `cost` pass. Slots and breaker aside. */

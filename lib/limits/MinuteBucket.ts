@@ -15,13 +15,7 @@ export interface MinuteRate {
   readonly burst: number;
 }
 
-/** Where a dispatched charge stands among the others: what a report of its answer is measured against. */
-export interface Sent {
-  readonly atMs: number;
-  readonly moment: Moment;
-}
-
-/** What was sent within {@link MOMENT_MS}. */
+/** What was sent within {@link MOMENT_MS}: what a report of an answer to it is measured against. */
 export interface Moment {
   readonly order: number;
   readonly fromMs: number;
@@ -34,9 +28,13 @@ export interface Moment {
  * in.
  */
 export class MinuteBucket {
+  // Read at every call, and changed by `setRate` and `follow` only.
+  perMinute: number;
+  burst: number;
+  /** What attempts that have not ended hold of it: it may come back. Kept by whoever charges for them. */
+  reserved = 0;
   readonly #bucket: TokenBucket;
   #marginMs: number;
-  #perMinute: number;
   /** Charged and not yet dispatched. */
   #unsent = 0;
   /** Dispatched and still being handed over: none of it has begun to come back. */
@@ -49,19 +47,17 @@ export class MinuteBucket {
   constructor(rate: MinuteRate, largest: number, arrivalMarginMs: number, nowMs: number) {
     const { perMinute, burst } = rate;
     this.#marginMs = coveredMarginMs(rate, largest, zeroOrMore('arrivalMarginMs', arrivalMarginMs));
-    this.#perMinute = perMinute;
+    this.perMinute = perMinute;
+    this.burst = burst;
     this.#bucket = new TokenBucket(
       { capacity: burst, refillPerSecond: perMinute / 60, refillLagMs: this.#marginMs },
       nowMs,
     );
   }
 
-  get perMinute(): number {
-    return this.#perMinute;
-  }
-
-  get burst(): number {
-    return this.#bucket.capacity;
+  /** That of the last dispatch. */
+  get moment(): Moment {
+    return this.#moment;
   }
 
   level(nowMs: number): number {
@@ -70,6 +66,8 @@ export class MinuteBucket {
 
   waitMs(nowMs: number, cost: number, credit = 0): number {
     const waitMs = this.#bucket.waitMs(nowMs, cost, credit);
+    // Stryker disable next-line ConditionalExpression: nothing is missing for nothing
+    if (this.#inHand === 0) return waitMs;
     const missing = Math.min(cost, this.burst) + this.#inHand - this.burst - credit;
     return Math.max(waitMs, this.#gainMs(missing - EPSILON * this.burst));
   }
@@ -87,13 +85,13 @@ export class MinuteBucket {
     return this.#bucket.charge(nowMs, amount);
   }
 
-  dispatch(nowMs: number, amount: number): Sent {
+  /** It belongs to {@link moment} then. */
+  dispatch(nowMs: number, amount: number): void {
     this.#unsent -= amount;
     this.#sent += amount;
     const { order, fromMs } = this.#moment;
     if (nowMs - fromMs >= MOMENT_MS) this.#moment = { order: order + 1, fromMs: nowMs, total: 0 };
     this.#moment.total = this.#sent;
-    return { atMs: nowMs, moment: this.#moment };
   }
 
   /** So much more, or less, is being handed over. */
@@ -123,23 +121,23 @@ export class MinuteBucket {
   }
 
   /**
-   * Corrects the level downwards by a report: what was left after the attempt `sent`, plus what has come back since it
-   * arrived, less what was granted after its moment: of what was sent in the same one, the report that came last has
-   * counted all. Without `sent` the report stands for now. Reports of moments before the last reported one, and of
+   * Corrects the level downwards by a report: what was left after the attempt that was sent `atMs`, plus what has come back
+   * since it arrived, less what was granted after its moment: of what was sent in the same one, the report that came last
+   * has counted all. Without a moment the report stands for now. Reports of moments before the last reported one, and of
    * windows above a minute, are ignored.
    */
-  report(nowMs: number, reading: LimitReading, sent: Sent | undefined): void {
+  report(nowMs: number, reading: LimitReading, moment: Moment | undefined, atMs: number = nowMs): void {
     const remaining = remainingOf(reading);
     if (remaining === undefined || !(reading.windowMs <= MINUTE_MS)) return;
-    if (sent === undefined) {
+    if (moment === undefined) {
       this.#bucket.lower(nowMs, remaining);
       return;
     }
-    const { order, total } = sent.moment;
+    const { order, total } = moment;
     if (order < this.#lastReported) return;
     this.#lastReported = order;
-    const arrivedMs = sent.atMs + this.#marginMs;
-    const refilled = (Math.max(0, nowMs - arrivedMs) * this.#perMinute) / MINUTE_MS;
+    const arrivedMs = atMs + this.#marginMs;
+    const refilled = (Math.max(0, nowMs - arrivedMs) * this.perMinute) / MINUTE_MS;
     this.#bucket.lower(nowMs, remaining + refilled - (this.#sent - total) - this.#unsent);
   }
 
@@ -158,16 +156,18 @@ export class MinuteBucket {
     const { perMinute, burst } = other;
     this.#marginMs = other.#marginMs;
     this.#bucket.setRate(nowMs, { capacity: burst, refillPerSecond: perMinute / 60, refillLagMs: this.#marginMs });
-    this.#perMinute = perMinute;
+    this.perMinute = perMinute;
+    this.burst = burst;
   }
 
   setRate(nowMs: number, rate: MinuteRate): void {
     this.#bucket.setRate(nowMs, { capacity: rate.burst, refillPerSecond: rate.perMinute / 60 });
-    this.#perMinute = rate.perMinute;
+    this.perMinute = rate.perMinute;
+    this.burst = rate.burst;
   }
 
   #gainMs(amount: number): number {
-    return Math.ceil((amount / this.#perMinute) * MINUTE_MS);
+    return Math.ceil((amount / this.perMinute) * MINUTE_MS);
   }
 }
 

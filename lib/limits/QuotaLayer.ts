@@ -1,7 +1,7 @@
 import { positive } from '../core/checks.ts';
 import type { LayerSnapshot } from '../core/ports.ts';
 import { MinuteBucket } from './MinuteBucket.ts';
-import type { MinuteRate, Sent } from './MinuteBucket.ts';
+import type { MinuteRate, Moment } from './MinuteBucket.ts';
 import type { RateLimitHints } from '../core/hints.ts';
 
 /** Rates of one layer. One that is not given is not limited. */
@@ -22,19 +22,11 @@ export interface LayerCost {
   readonly tokens: number;
 }
 
-interface Marks {
-  requests: number;
-  tokens: number;
-}
-
-/** What one attempt has taken of a layer. */
-export interface LayerCharge {
-  readonly marks: Marks;
-  requests: number;
-  tokens: number;
-  sent: { readonly requests: Sent | undefined; readonly tokens: Sent | undefined } | undefined;
-  /** What of it is being handed over. */
-  inHand: LayerCost | undefined;
+/** What a report of an answer is measured against: when its attempt was sent, and among what. */
+export interface SentAmong {
+  readonly atMs: number;
+  readonly requests: Moment | undefined;
+  readonly tokens: Moment | undefined;
 }
 
 /** A named layer of a quota: a bucket of requests, a bucket of tokens, or both. Pure: times are passed in. */
@@ -42,8 +34,6 @@ export class QuotaLayer {
   readonly name: string;
   #requests: MinuteBucket | undefined;
   #tokens: MinuteBucket | undefined;
-  /** Tokens reserved by attempts that have not ended. */
-  #reserved = { tokens: 0 };
 
   /** @throws SluiceError `invalid_option` if an option is not as described, naming it with its layer. */
   constructor(name: string, options: LayerOptions, arrivalMarginMs: number, nowMs: number) {
@@ -68,7 +58,6 @@ export class QuotaLayer {
   succeed(nowMs: number, previous: QuotaLayer): void {
     this.#requests = succeeded(nowMs, this.#requests, previous.#requests);
     this.#tokens = succeeded(nowMs, this.#tokens, previous.#tokens);
-    this.#reserved = previous.#reserved;
   }
 
   /** Whole milliseconds until the layer has room for `cost`. */
@@ -78,72 +67,18 @@ export class QuotaLayer {
 
   /** At least this long until there is room for `cost` behind `ahead`. `refundable`: reserved tokens may come back. */
   waitBehindMs(nowMs: number, ahead: LayerCost, cost: LayerCost, refundable: boolean): number {
-    const credit = refundable ? this.#reserved.tokens : 0;
+    const tokens = this.#tokens;
+    const credit = refundable && tokens ? tokens.reserved : 0;
     return Math.max(
       this.#requests?.waitBehindMs(nowMs, ahead.requests, cost.requests) ?? 0,
-      this.#tokens?.waitBehindMs(nowMs, refundable ? 0 : ahead.tokens, cost.tokens, credit) ?? 0,
+      tokens?.waitBehindMs(nowMs, refundable ? 0 : ahead.tokens, cost.tokens, credit) ?? 0,
     );
   }
 
-  charge(nowMs: number, cost: LayerCost): LayerCharge {
-    this.#reserved.tokens += cost.tokens;
-    const marks = {
-      requests: this.#requests?.charge(nowMs, cost.requests) ?? 0,
-      tokens: this.#tokens?.charge(nowMs, cost.tokens) ?? 0,
-    };
-    return { marks, requests: cost.requests, tokens: cost.tokens, sent: undefined, inHand: undefined };
-  }
-
-  dispatch(nowMs: number, charge: LayerCharge): void {
-    charge.sent = {
-      requests: this.#requests?.dispatch(nowMs, charge.requests),
-      tokens: this.#tokens?.dispatch(nowMs, charge.tokens),
-    };
-  }
-
-  /** Nothing of what the attempt took comes back until {@link handedOver}. */
-  handingOver(charge: LayerCharge): void {
-    const { requests, tokens } = charge;
-    charge.inHand = { requests, tokens };
-    this.#requests?.hold(requests);
-    this.#tokens?.hold(tokens);
-  }
-
-  handedOver(charge: LayerCharge): void {
-    const { inHand } = charge;
-    if (inHand === undefined) return;
-    this.#requests?.hold(-inHand.requests);
-    this.#tokens?.hold(-inHand.tokens);
-    charge.inHand = undefined;
-  }
-
-  /** What the attempt took begins to come back from now, rather than from when it was charged. */
-  postpone(nowMs: number, charge: LayerCharge): void {
-    const { marks } = charge;
-    marks.requests = this.#requests?.postpone(nowMs, charge.requests, marks.requests) ?? 0;
-    marks.tokens = this.#tokens?.postpone(nowMs, charge.tokens, marks.tokens) ?? 0;
-  }
-
-  /** The attempt took `tokens` more, or fewer if below 0, than was charged so far. */
-  correct(nowMs: number, charge: LayerCharge, tokens: number): void {
-    // Stryker disable next-line EqualityOperator: by nothing, either way
-    if (tokens >= 0) this.#tokens?.chargeMore(nowMs, tokens);
-    else this.#tokens?.giveBack(nowMs, -tokens, charge.marks.tokens, charge.sent !== undefined);
-    charge.tokens += tokens;
-    this.#reserved.tokens += tokens;
-  }
-
-  /** The attempt has ended; gives back what `refund` names. */
-  end(nowMs: number, charge: LayerCharge, refund: LayerCost): void {
-    const dispatched = charge.sent !== undefined;
-    this.#requests?.giveBack(nowMs, refund.requests, charge.marks.requests, dispatched);
-    this.#tokens?.giveBack(nowMs, refund.tokens, charge.marks.tokens, dispatched);
-    this.#reserved.tokens -= charge.tokens;
-  }
-
-  report(nowMs: number, hints: RateLimitHints, charge: LayerCharge | undefined): void {
-    if (hints.requests) this.#requests?.report(nowMs, hints.requests, charge?.sent?.requests);
-    if (hints.tokens) this.#tokens?.report(nowMs, hints.tokens, charge?.sent?.tokens);
+  /** Without `sent`: of now. */
+  report(nowMs: number, hints: RateLimitHints, sent: SentAmong | undefined): void {
+    if (hints.requests) this.#requests?.report(nowMs, hints.requests, sent?.requests, sent?.atMs);
+    if (hints.tokens) this.#tokens?.report(nowMs, hints.tokens, sent?.tokens, sent?.atMs);
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { RateLimitHints, Usage } from '../core/hints.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { QuotaSettlement } from '../core/ports.ts';
-import type { LayerCharge, LayerCost } from './QuotaLayer.ts';
+import type { LayerCost, SentAmong } from './QuotaLayer.ts';
 import type { QuotaRoute } from './QuotaRoute.ts';
 import { refundFor } from './refunds.ts';
 import type { RefundRules } from './refunds.ts';
@@ -23,24 +23,35 @@ export class QuotaReservation {
   readonly cost: LayerCost;
   readonly #route: QuotaRoute;
   readonly #rules: SettleRules;
-  readonly #charges: readonly LayerCharge[];
+  /** Of what was taken of each bucket: requests first, then tokens. */
+  readonly #marks: number[];
   readonly #trial: number | undefined;
   readonly #chargedAtMs: number;
-  #sentAtMs: number | undefined;
+  #sent: SentAmong | undefined;
   #answered = false;
   #hinted = false;
   #released = false;
   #usedTokens: number | undefined;
   /** Tokens charged now. */
   #tokens: number;
+  /** Tokens that are being handed over, with all requests. */
+  #inHand: number | undefined;
 
   constructor(nowMs: number, route: QuotaRoute, cost: LayerCost, rules: SettleRules) {
+    const { requests, tokens } = route;
     this.cost = cost;
     this.#chargedAtMs = nowMs;
     this.#route = route;
     this.#rules = rules;
     this.#tokens = cost.tokens;
-    this.#charges = route.layers.map((layer) => layer.charge(nowMs, cost));
+    // Of its size from the start: one that grows keeps room for more.
+    this.#marks = new Array<number>(requests.length + tokens.length);
+    let at = 0;
+    for (const bucket of requests) this.#marks[at++] = bucket.charge(nowMs, cost.requests);
+    for (const bucket of tokens) {
+      this.#marks[at++] = bucket.charge(nowMs, cost.tokens);
+      bucket.reserved += cost.tokens;
+    }
     this.#trial = route.cooldown.passed(nowMs);
     route.open++;
   }
@@ -50,10 +61,14 @@ export class QuotaReservation {
    * of what it took comes back before {@link sent}, or the first word of an answer.
    */
   dispatched(nowMs: number, sentFollows = false): void {
-    if (this.#released || this.#sentAtMs !== undefined) return;
-    this.#sentAtMs = nowMs;
-    this.#eachLayer((layer, charge) => layer.dispatch(nowMs, charge));
-    if (sentFollows) this.#eachLayer((layer, charge) => layer.handingOver(charge));
+    if (this.#released || this.#sent !== undefined) return;
+    const { requests, tokens, reported } = this.#route;
+    for (const bucket of requests) bucket.dispatch(nowMs, this.cost.requests);
+    for (const bucket of tokens) bucket.dispatch(nowMs, this.#tokens);
+    this.#sent = { atMs: nowMs, requests: reported?.requests?.moment, tokens: reported?.tokens?.moment };
+    if (!sentFollows) return;
+    this.#inHand = this.#tokens;
+    this.#hold(this.cost.requests, this.#inHand);
   }
 
   /** It was handed over only now, and what it took begins to come back that much later. */
@@ -62,7 +77,13 @@ export class QuotaReservation {
     if (this.#released || this.#answered) return;
     // Stryker disable next-line ConditionalExpression: charged again at once it is the same
     if (nowMs === this.#chargedAtMs) return;
-    this.#eachLayer((layer, charge) => layer.postpone(nowMs, charge));
+    const marks = this.#marks;
+    const { requests, tokens } = this.#route;
+    requests.forEach((bucket, i) => (marks[i] = bucket.postpone(nowMs, this.cost.requests, marks[i] as number)));
+    tokens.forEach((bucket, k) => {
+      const i = requests.length + k;
+      marks[i] = bucket.postpone(nowMs, this.#tokens, marks[i] as number);
+    });
   }
 
   /** A response has begun: the first one back after a cooldown no longer keeps the others. */
@@ -77,7 +98,7 @@ export class QuotaReservation {
   observe(nowMs: number, hints: RateLimitHints): number {
     if (this.#released) return NO_WAIT;
     this.#answered = true;
-    this.#route.report(nowMs, hints, (layer) => this.#charges[layer]);
+    this.#route.report(nowMs, hints, this.#sent);
     const { retryAfterMs } = hints;
     if (retryAfterMs === undefined) return NO_WAIT;
     this.#hinted = true;
@@ -103,21 +124,41 @@ export class QuotaReservation {
     this.#handedOver();
     this.#route.open--;
     const refund = refundFor(outcome, this.#answered, this.#rules.refundOn);
-    const back = {
-      requests: refund === 'all' || refund === 'requests' ? this.cost.requests : 0,
-      tokens: refund === 'all' || refund === 'tokens' ? Math.min(this.#tokens, this.cost.tokens) : 0,
-    };
-    this.#eachLayer((layer, charge) => layer.end(nowMs, charge, back));
+    const back = refund === 'all' || refund === 'tokens' ? Math.min(this.#tokens, this.cost.tokens) : 0;
+    if (refund === 'all' || refund === 'requests') this.#giveBackRequests(nowMs);
+    if (back > 0) this.#giveBackTokens(nowMs, back);
+    for (const bucket of this.#route.tokens) bucket.reserved -= this.#tokens;
     return {
       reservedTokens: this.cost.tokens,
       usedTokens: this.#usedTokens,
-      refundedTokens: Math.max(0, this.cost.tokens - this.#tokens) + back.tokens,
+      refundedTokens: Math.max(0, this.cost.tokens - this.#tokens) + back,
       cooldownMs: this.#endTrial(nowMs, outcome, pauses),
     };
   }
 
   #handedOver(): void {
-    this.#eachLayer((layer, charge) => layer.handedOver(charge));
+    if (this.#inHand === undefined) return;
+    this.#hold(-this.cost.requests, -this.#inHand);
+    this.#inHand = undefined;
+  }
+
+  #hold(requests: number, tokens: number): void {
+    for (const bucket of this.#route.requests) bucket.hold(requests);
+    for (const bucket of this.#route.tokens) bucket.hold(tokens);
+  }
+
+  #giveBackRequests(nowMs: number): void {
+    let at = 0;
+    for (const bucket of this.#route.requests) {
+      bucket.giveBack(nowMs, this.cost.requests, this.#marks[at++] as number, this.#sent !== undefined);
+    }
+  }
+
+  #giveBackTokens(nowMs: number, amount: number): void {
+    let at = this.#route.requests.length;
+    for (const bucket of this.#route.tokens) {
+      bucket.giveBack(nowMs, amount, this.#marks[at++] as number, this.#sent !== undefined);
+    }
   }
 
   #endTrial(nowMs: number, outcome: Outcome, pauses: boolean): number {
@@ -126,7 +167,7 @@ export class QuotaReservation {
     if (outcome.kind === 'failure' && !this.#hinted) {
       const { code, retryAfterMs } = outcome.error;
       if (retryAfterMs !== undefined) pausedMs = cooldown.hint(nowMs, retryAfterMs);
-      else if (code === 'rate_limited' && pauses) pausedMs = cooldown.rejected(nowMs, this.#sentAtMs ?? nowMs);
+      else if (code === 'rate_limited' && pauses) pausedMs = cooldown.rejected(nowMs, this.#sent?.atMs ?? nowMs);
     }
     if (outcome.kind === 'dropped' && !this.#answered) cooldown.gaveUp(nowMs, this.#trial);
     else cooldown.answered(nowMs, this.#trial);
@@ -139,12 +180,10 @@ export class QuotaReservation {
     // Stryker disable next-line ConditionalExpression: nothing is corrected by nothing
     if (more === 0) return;
     this.#tokens = tokens;
-    this.#eachLayer((layer, charge) => layer.correct(nowMs, charge, more));
-  }
-
-  #eachLayer(work: (layer: QuotaRoute['layers'][number], charge: LayerCharge) => void): void {
-    const { layers } = this.#route;
-    for (let i = 0; i < layers.length; i++)
-      work(layers[i] as QuotaRoute['layers'][number], this.#charges[i] as LayerCharge);
+    if (more < 0) this.#giveBackTokens(nowMs, -more);
+    for (const bucket of this.#route.tokens) {
+      if (more > 0) bucket.chargeMore(nowMs, more);
+      bucket.reserved += more;
+    }
   }
 }

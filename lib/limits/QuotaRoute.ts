@@ -1,6 +1,7 @@
 import type { RateLimitHints } from '../core/hints.ts';
 import type { Cooldown } from './Cooldown.ts';
-import type { LayerCost, QuotaLayer } from './QuotaLayer.ts';
+import type { MinuteBucket } from './MinuteBucket.ts';
+import type { LayerCost, QuotaLayer, SentAmong } from './QuotaLayer.ts';
 import { WaitLine } from './WaitLine.ts';
 
 /** A place in line. */
@@ -36,25 +37,38 @@ export class QuotaRoute {
   /** Attempts that hold a reservation. */
   open = 0;
   /** The layer that the provider's reports are about: it knows nothing of limits that we made up. */
-  readonly #reported: QuotaLayer | undefined;
+  readonly reported: QuotaLayer | undefined;
+  // Those of all layers, as every call goes through each of them several times.
+  readonly requests: readonly MinuteBucket[];
+  readonly tokens: readonly MinuteBucket[];
 
   constructor(layers: readonly QuotaLayer[], cooldown: Cooldown, reported: QuotaLayer | undefined) {
     this.layers = layers;
     this.cooldown = cooldown;
-    this.#reported = reported;
+    this.reported = reported;
+    this.requests = layers.flatMap(({ requests }) => requests ?? []);
+    this.tokens = layers.flatMap(({ tokens }) => tokens ?? []);
   }
 
   /** Room in the smallest layer within one minute: more can never pass as one attempt. */
   most(unit: keyof LayerCost): number {
     let most = Infinity;
-    for (const layer of this.layers) most = Math.min(most, layer[unit]?.perMinute ?? Infinity);
+    for (const { perMinute } of this[unit]) most = Math.min(most, perMinute);
     return most;
   }
 
+  /** `cost`, as far as it can ever pass as one attempt. */
+  clamped(cost: LayerCost): LayerCost {
+    const requests = Math.min(cost.requests, this.most('requests'));
+    const tokens = Math.min(cost.tokens, this.most('tokens'));
+    return requests === cost.requests && tokens === cost.tokens ? cost : { requests, tokens };
+  }
+
   /** Whole milliseconds until the layers have room for `cost`, the cooldown aside. */
-  layersWaitMs(nowMs: number, cost: LayerCost): number {
+  layersWaitMs(nowMs: number, { requests, tokens }: LayerCost): number {
     let waitMs = 0;
-    for (const layer of this.layers) waitMs = Math.max(waitMs, layer.waitMs(nowMs, cost));
+    for (const bucket of this.requests) waitMs = Math.max(waitMs, bucket.waitMs(nowMs, requests));
+    for (const bucket of this.tokens) waitMs = Math.max(waitMs, bucket.waitMs(nowMs, tokens));
     return waitMs;
   }
 
@@ -67,8 +81,8 @@ export class QuotaRoute {
     return waitMs;
   }
 
-  report(nowMs: number, hints: RateLimitHints, chargeOf: (layer: number) => Parameters<QuotaLayer['report']>[2]): void {
-    if (this.#reported === undefined) return;
-    this.#reported.report(nowMs, hints, chargeOf(this.layers.indexOf(this.#reported)));
+  /** Without `sent`: of now. */
+  report(nowMs: number, hints: RateLimitHints, sent: SentAmong | undefined): void {
+    this.reported?.report(nowMs, hints, sent);
   }
 }

@@ -81,7 +81,7 @@ export function createQuota(options: QuotaOptions, runtime: Runtime = systemRunt
 /** A report or hint that came by another way than a grant. */
 export function observeOn(route: QuotaRoute, desk: QuotaDesk, hints: RateLimitHints): void {
   const nowMs = desk.runtime.clock.now();
-  route.report(nowMs, hints, () => undefined);
+  route.report(nowMs, hints, undefined);
   route.cooldown.hint(nowMs, hints.retryAfterMs ?? 0);
   desk.serve();
 }

@@ -200,7 +200,7 @@ describe('AdmissionPool', () => {
     it('foresees the wait at the best of those that can be asked', () => {
       const bench = new AdmissionBench(twice);
       const pool = bench.machine.poolOf('m');
-      for (const target of pool.targets) target.learned.layer.charge(0, ONE);
+      for (const target of pool.targets) target.learned.layer.requests?.charge(0, 1);
       // Who waits may go to either: they are not ahead of anyone at one of them.
       expect(pool.foreseenMs(0, { requests: 5, tokens: 0 }, ONE)).to.equal(1000);
       bench.target('m', 0).exhausted(300);
@@ -208,7 +208,7 @@ describe('AdmissionPool', () => {
       bench.target('m', 1).exhausted(300);
       expect(pool.foreseenMs(0, NOTHING, ONE)).to.equal(Infinity);
       const alone = new AdmissionBench({ models: { m: { deployments: [{ quota: { requestsPerMinute: 60 } }] } } });
-      alone.target().learned.layer.charge(0, ONE);
+      alone.target().learned.layer.requests?.charge(0, 1);
       expect(alone.machine.poolOf('m').foreseenMs(0, { requests: 5, tokens: 0 }, ONE)).to.equal(6000);
     });
 
@@ -218,9 +218,9 @@ describe('AdmissionPool', () => {
       const [fast, slow] = pool.targets;
       const ticket = joined(bench, 0);
       expect(pool.fit(0, ticket)).to.deep.equal({ targets: [fast, slow], waitMs: Infinity, soonest: undefined });
-      fast?.learned.layer.charge(0, ONE);
+      fast?.learned.layer.requests?.charge(0, 1);
       expect(pool.fit(0, ticket)).to.deep.equal({ targets: [slow], waitMs: 1000, soonest: fast });
-      slow?.learned.layer.charge(0, ONE);
+      slow?.learned.layer.requests?.charge(0, 1);
       expect(pool.fit(0, ticket)).to.deep.equal({ targets: [], waitMs: 1000, soonest: fast });
       fast?.exhausted(20_000);
       expect(pool.fit(0, ticket)).to.deep.equal({ targets: [], waitMs: 10_000, soonest: slow });
@@ -307,7 +307,7 @@ describe('AdmissionPool', () => {
       expect(pool.forgettable(0)).to.equal(false);
       pool.leave(ticket);
       expect(pool.forgettable(0)).to.equal(true);
-      pool.layer?.charge(0, ONE);
+      pool.layer?.requests?.charge(0, 1);
       expect(pool.forgettable(0)).to.equal(false);
       expect(pool.forgettable(1000)).to.equal(true);
       bench.target().exhausted(2000);

@@ -206,7 +206,7 @@ describe('AdmissionTarget', () => {
       ['nothing else', () => undefined, [true, true]],
       ['an account that has run out', (target: AdmissionTarget) => target.exhausted(1), [false, false]],
       ['a pause', (target: AdmissionTarget) => target.cooldown.hint(0, 5), [false, false]],
-      ['what was taken', (target: AdmissionTarget) => target.learned.layer.charge(0, ONE), [false, false]],
+      ['what was taken', (target: AdmissionTarget) => target.learned.layer.requests?.charge(0, 1), [false, false]],
       ['what has not been sent', (target: AdmissionTarget) => target.unsent.add({}), [false, false]],
       [
         'a trial',

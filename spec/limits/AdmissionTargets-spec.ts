@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { AdmissionOptions } from '../../lib/limits/AdmissionOptions.ts';
 import { AdmissionBench, failure } from '../helpers/admissionBench.ts';
 
-const ONE = { requests: 1, tokens: 0 };
 const models = (bench: AdmissionBench): string[] => [...bench.machine.pools.keys()];
 /** Someone asks for a model, and leaves at once. */
 const visit = (bench: AdmissionBench, ...names: string[]): void => {
@@ -118,7 +117,7 @@ describe('AdmissionTargets', () => {
         expect(bench.target('a').layers.map(({ name }) => name)).to.deep.equal(['clients.azure', 'a']);
         expect(bench.target('b').layers.map(({ name }) => name)).to.deep.equal(['b']);
         const [own] = bench.target('a').layers;
-        own?.charge(0, { requests: 10, tokens: 0 });
+        own?.requests?.charge(0, 10);
         expect(own?.requests?.level(100)).to.be.closeTo(level, 0.1);
       }
     });
@@ -150,7 +149,7 @@ describe('AdmissionTargets', () => {
     it('keeps what was learned while the rates are the same, and else goes on with its buckets', () => {
       const bench = new AdmissionBench(at({ quota: { requestsPerMinute: 60, burstRequests: 10 } }));
       const { learned } = bench.target();
-      learned.layer.charge(0, { requests: 4, tokens: 0 });
+      learned.layer.requests?.charge(0, 4);
       bench.machine.reload(at({ quota: { requestsPerMinute: 60, burstRequests: 10 } }));
       expect(bench.target().learned).to.equal(learned);
       expect(learned.layer.requests?.level(0)).to.equal(6);
@@ -170,14 +169,14 @@ describe('AdmissionTargets', () => {
         [15, 0],
       ] as const) {
         const bench = new AdmissionBench(account);
-        bench.target().layers[0]?.charge(0, { requests: taken, tokens: 0 });
+        bench.target().layers[0]?.requests?.charge(0, taken);
         bench.machine.reload({ models: { m: { quota: { requestsPerMinute: 60, burstRequests: 20 } } } });
         const [layer] = bench.target().layers;
         expect(layer?.name).to.equal('models.m');
         expect(layer?.requests?.level(0)).to.be.closeTo(level, 1e-9);
       }
       const same = new AdmissionBench({ models: { m: {} }, ...account });
-      same.target().layers[0]?.charge(0, { requests: 5, tokens: 0 });
+      same.target().layers[0]?.requests?.charge(0, 5);
       same.machine.reload({
         models: { m: {} },
         quota: { account: { ...account.quota?.account, tokensPerMinute: 600 } },
@@ -251,7 +250,7 @@ describe('AdmissionTargets', () => {
       },
     });
     const [layer] = bench.target().layers;
-    for (let i = 0; i < 10; i++) layer?.charge(0, ONE);
+    for (let i = 0; i < 10; i++) layer?.requests?.charge(0, 1);
     expect(layer?.requests?.level(100)).to.be.closeTo(0, 0.1);
   });
 });

@@ -62,7 +62,8 @@ describe('AdmissionTenants', () => {
       tenants.move(acme, 0, 1);
       expect(tenants.blockedMs(acme, ONE, 0)).to.equal(Infinity);
       tenants.move(acme, 0, -1);
-      acme.layer?.charge(0, { requests: 1, tokens: 600 });
+      acme.layer?.requests?.charge(0, 1);
+      acme.layer?.tokens?.charge(0, 600);
       expect(tenants.blockedMs(acme, ONE, 0)).to.equal(1000);
       // A guess above one minute's worth is taken for that.
       expect(tenants.blockedMs(acme, { requests: 1, tokens: 1e9 }, 0)).to.equal(60_000);
@@ -232,7 +233,7 @@ describe('AdmissionTenants', () => {
       const here = new Place();
       tenants.move(a, 2, 0);
       tenants.move(b, 2, 0);
-      b.layer?.charge(0, { requests: 3, tokens: 0 });
+      b.layer?.requests?.charge(0, 3);
       tenants.park(b, here, 1000);
       tenants.reload(
         {
@@ -261,7 +262,7 @@ describe('AdmissionTenants', () => {
       const { tenants, at } = machine({ a: { requestsPerMinute: 600, burstRequests: 10 } });
       at('a');
       tenants.reload({ a: { requestsPerMinute: 600, burstRequests: 10 } }, 100, 0);
-      at('a').layer?.charge(0, { requests: 10, tokens: 0 });
+      at('a').layer?.requests?.charge(0, 10);
       expect(at('a').layer?.requests?.level(100)).to.be.closeTo(0, 0.1);
     });
   });
@@ -278,7 +279,7 @@ describe('AdmissionTenants', () => {
       tenants.move(running, 0, 1);
       open.open++;
       tenants.move(waiting, 1, 0);
-      limited.layer?.charge(0, ONE);
+      limited.layer?.requests?.charge(0, 1);
       fill(at, 5, 1024);
       expect(tenants.size).to.equal(1024);
       expect(tenants.find('resting')).to.equal(resting);

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { LimitReading } from '../../lib/core/hints.ts';
 import { coveredMarginMs, MinuteBucket, remainingOf } from '../../lib/limits/MinuteBucket.ts';
+import type { Moment } from '../../lib/limits/MinuteBucket.ts';
 
 const rate = { perMinute: 600, burst: 8 };
 const charged = (bucket: MinuteBucket, nowMs: number): number => {
@@ -84,6 +85,11 @@ describe('MinuteBucket', () => {
       windowMs: 60_000,
     });
 
+    const dispatched = (bucket: MinuteBucket, nowMs: number, amount: number): readonly [Moment, number] => {
+      bucket.dispatch(nowMs, amount);
+      return [bucket.moment, nowMs];
+    };
+
     it('stands for now where it belongs to no attempt', () => {
       const bucket = new MinuteBucket(rate, 1, 0, 0);
       bucket.report(0, reading(5), undefined);
@@ -93,37 +99,37 @@ describe('MinuteBucket', () => {
     it('adds what has come back since the attempt arrived, a margin after it was sent', () => {
       const bucket = new MinuteBucket({ perMinute: 600, burst: 20 }, 1, 100, 0);
       bucket.charge(0, 1);
-      const sent = bucket.dispatch(0, 1);
-      bucket.report(50, reading(10), sent);
+      const sent = dispatched(bucket, 0, 1);
+      bucket.report(50, reading(10), ...sent);
       expect(bucket.level(50)).to.equal(10);
-      bucket.report(400, reading(5), sent);
+      bucket.report(400, reading(5), ...sent);
       expect(bucket.level(400)).to.equal(8);
     });
 
     it('takes off what was granted since, sent or not, and what turned out dearer', () => {
       const bucket = new MinuteBucket({ perMinute: 60, burst: 100 }, 1, 0, 0);
       bucket.charge(0, 1);
-      const sent = bucket.dispatch(0, 1);
+      const sent = dispatched(bucket, 0, 1);
       const mark = bucket.charge(30, 3);
       bucket.dispatch(30, 2);
       bucket.chargeMore(30, 4);
-      bucket.report(0, reading(50), sent);
+      bucket.report(0, reading(50), ...sent);
       // 50, less 2 and 4 that were sent since, less 1 that is still to be sent.
       expect(bucket.level(30)).to.be.closeTo(43, 0.1);
       bucket.giveBack(30, 1, mark, false);
-      bucket.report(0, reading(40), sent);
+      bucket.report(0, reading(40), ...sent);
       expect(bucket.level(30)).to.be.closeTo(34, 0.1);
       bucket.giveBack(30, 1, mark, true);
-      bucket.report(0, reading(30), sent);
+      bucket.report(0, reading(30), ...sent);
       expect(bucket.level(30)).to.be.closeTo(24, 0.1);
     });
 
     it('is not passed over for a later one that says nothing', () => {
       const bucket = new MinuteBucket({ perMinute: 60, burst: 100 }, 1, 0, 0);
       bucket.charge(0, 2);
-      const [first, second] = [bucket.dispatch(0, 1), bucket.dispatch(30, 1)];
-      bucket.report(30, reading(undefined), second);
-      bucket.report(30, reading(50), first);
+      const [first, second] = [dispatched(bucket, 0, 1), dispatched(bucket, 30, 1)];
+      bucket.report(30, reading(undefined), ...second);
+      bucket.report(30, reading(50), ...first);
       expect(bucket.level(30)).to.be.closeTo(49, 0.1);
     });
   });

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import type { LimitReading } from '../../lib/core/hints.ts';
+import { SluiceError } from '../../lib/core/errors.ts';
+import { SUCCESS } from '../../lib/core/outcome.ts';
+import type { Outcome } from '../../lib/core/outcome.ts';
+import { Cooldown } from '../../lib/limits/Cooldown.ts';
 import { QuotaLayer } from '../../lib/limits/QuotaLayer.ts';
-import type { LayerCharge, LayerCost, LayerOptions } from '../../lib/limits/QuotaLayer.ts';
+import type { LayerCost, LayerOptions } from '../../lib/limits/QuotaLayer.ts';
+import { QuotaReservation } from '../../lib/limits/QuotaReservation.ts';
+import { QuotaRoute } from '../../lib/limits/QuotaRoute.ts';
+import type { Refund } from '../../lib/limits/refunds.ts';
+import { usage } from '../helpers/admissionBench.ts';
 
 const BOTH = { requestsPerMinute: 60, burstRequests: 10, tokensPerMinute: 6000, burstTokens: 1000 };
 const REQUESTS = { requestsPerMinute: 60, burstRequests: 10 };
@@ -13,6 +21,12 @@ const levels = (of: QuotaLayer, nowMs = 0): readonly (number | undefined)[] => {
   const { requests, tokens } = of.snapshot(nowMs);
   return [requests?.level, tokens?.level];
 };
+/** An attempt that takes `cost` of it, and gets back what `refund` says if it fails. */
+const attempt = (of: QuotaLayer, cost = COST, refund: Refund = 'all'): QuotaReservation => {
+  const route = new QuotaRoute([of], new Cooldown({}, () => 0), of);
+  return new QuotaReservation(0, route, cost, { settle: 'usage', refundOn: { server_error: refund } });
+};
+const FAILED: Outcome = { kind: 'failure', error: new SluiceError('server_error', 'failed') };
 const left = (remaining: number): LimitReading => ({
   remaining,
   limit: undefined,
@@ -29,17 +43,15 @@ describe('QuotaLayer', () => {
   ] as const) {
     it(`counts ${name} through the whole of an attempt`, () => {
       const of = layer(options);
-      const charge = of.charge(0, COST);
+      const one = attempt(of, COST, 'requests');
       expect(levels(of)).to.deep.equal(shown);
-      of.dispatch(0, charge);
-      of.handingOver(charge);
-      of.handedOver(charge);
-      of.postpone(0, charge);
-      of.correct(0, charge, 50);
+      one.dispatched(0, true);
+      one.sent(0);
+      one.settle(0, usage(150));
       expect(levels(of)).to.deep.equal([shown[0], shown[1] && 850]);
-      of.correct(0, charge, -100);
+      one.settle(0, usage(50));
       expect(levels(of)).to.deep.equal([shown[0], shown[1] && 950]);
-      of.end(0, charge, { requests: 1, tokens: 0 });
+      one.release(0, FAILED);
       expect(levels(of)).to.deep.equal([shown[0] && 10, shown[1] && 950]);
       expect(of.atRest(0)).to.equal(shown[1] === undefined);
     });
@@ -52,10 +64,10 @@ describe('QuotaLayer', () => {
         {},
       ]) {
         const of = layer(options);
-        const charge = of.charge(0, COST);
-        of.dispatch(0, charge);
+        const one = attempt(of);
+        one.dispatched(0);
         const none = { retryAfterMs: undefined, retryAfterSource: undefined, shouldRetry: undefined, slowDown: false };
-        of.report(0, { ...none, requests: undefined, tokens: undefined, ...hints }, charge);
+        one.observe(0, { ...none, requests: undefined, tokens: undefined, ...hints });
         const due = [hints.requests ? 2 : 9, hints.tokens ? 300 : 900];
         expect(levels(of)).to.deep.equal([shown[0] && due[0], shown[1] && due[1]]);
         const unsent = layer(options);
@@ -69,21 +81,20 @@ describe('QuotaLayer', () => {
 
   it('lets nothing come back of what is being handed over, and all of it once it is', () => {
     const of = layer();
-    const charge = of.charge(0, COST);
-    of.dispatch(0, charge);
-    of.handingOver(charge);
+    const one = attempt(of);
+    one.dispatched(0, true);
     expect(levels(of, 60_000)).to.deep.equal([9, 900]);
-    of.handedOver(charge);
-    of.handedOver(charge);
+    one.responded(60_000, 200);
+    one.responded(60_000, 200);
     expect(levels(of, 60_000)).to.deep.equal([10, 1000]);
   });
 
   it('begins to give back from when an attempt was really sent', () => {
     const of = layer();
-    const charge = of.charge(0, COST);
-    of.postpone(500, charge);
+    const one = attempt(of);
+    one.sent(500);
     expect(levels(of, 1000)).to.deep.equal([9.5, 950]);
-    of.end(1000, charge, COST);
+    one.release(1000, FAILED);
     expect(levels(of, 1000)).to.deep.equal([10, 1000]);
   });
 
@@ -93,7 +104,7 @@ describe('QuotaLayer', () => {
       { requests: 0, tokens: 100 },
     ]) {
       const of = layer();
-      of.charge(0, cost);
+      attempt(of, cost);
       expect(of.atRest(999)).to.equal(false);
       expect(of.atRest(1000)).to.equal(true);
     }
@@ -137,41 +148,41 @@ describe('QuotaLayer', () => {
 
   describe('as what has not been sent', () => {
     const none = { retryAfterMs: undefined, retryAfterSource: undefined, shouldRetry: undefined, slowDown: false };
-    const shown = (of: QuotaLayer, charge: LayerCharge): readonly (number | undefined)[] => {
-      of.report(30, { ...none, requests: left(5), tokens: left(500) }, charge);
+    const shown = (of: QuotaLayer, one: QuotaReservation): readonly (number | undefined)[] => {
+      one.observe(30, { ...none, requests: left(5), tokens: left(500) });
       return levels(of, 30).map((level) => level && Math.round(level));
     };
 
     it('is taken off what is left, as it stands after corrections', () => {
       const of = layer();
-      const [sent, unsent] = [of.charge(0, COST), of.charge(0, COST)];
-      of.dispatch(0, sent);
-      of.correct(0, sent, -60);
+      const [sent, unsent] = [attempt(of), attempt(of)];
+      sent.dispatched(0);
+      sent.settle(0, usage(40));
       expect(shown(of, sent)).to.deep.equal([4, 403]);
-      of.correct(30, unsent, -40);
+      unsent.settle(30, usage(60));
       expect(shown(of, sent)).to.deep.equal([4, 443]);
     });
 
     it('is nothing more once an attempt has ended, sent or not', () => {
       const of = layer();
-      const [sent, other, unsent] = [of.charge(0, COST), of.charge(0, COST), of.charge(0, COST)];
-      of.dispatch(0, sent);
-      of.dispatch(0, other);
-      of.end(0, other, COST);
+      const [sent, other, unsent] = [attempt(of), attempt(of), attempt(of)];
+      sent.dispatched(0);
+      other.dispatched(0);
+      other.release(0, FAILED);
       expect(shown(of, sent)).to.deep.equal([4, 403]);
-      of.end(30, unsent, COST);
+      unsent.release(30, FAILED);
       expect(shown(of, sent)).to.deep.equal([5, 503]);
     });
 
     it('hears of what is left for now where its own report comes before it was sent', () => {
       const of = layer();
-      expect(shown(of, of.charge(0, COST))).to.deep.equal([5, 500]);
+      expect(shown(of, attempt(of))).to.deep.equal([5, 500]);
     });
   });
 
   it('goes on with the buckets that another one had too', () => {
     const previous = layer();
-    const charge = previous.charge(0, COST);
+    const one = attempt(previous);
     const next = layer({ requestsPerMinute: 30, burstRequests: 4 });
     next.succeed(0, previous);
     expect(next.snapshot(0)).to.deep.equal({
@@ -181,23 +192,23 @@ describe('QuotaLayer', () => {
     });
     const both = layer({ ...BOTH, requestsPerMinute: 120 });
     const requests = layer(REQUESTS);
-    requests.charge(0, COST);
+    attempt(requests);
     both.succeed(0, requests);
     expect(both.snapshot(0)).to.deep.include({ requests: { level: 9, burst: 10, perMinute: 120 } });
     expect(both.snapshot(0).tokens?.level).to.equal(1000);
-    previous.end(0, charge, COST);
+    one.release(0, FAILED);
     expect(levels(previous)[1]).to.equal(1000);
   });
 
   it('counts reserved tokens as back where they may come back', () => {
     const of = layer(TOKENS);
-    const charge = of.charge(0, { requests: 1, tokens: 600 });
+    const one = attempt(of, { requests: 1, tokens: 600 });
     const cost = { requests: 1, tokens: 900 };
     expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, cost, false)).to.equal(5000);
     expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, cost, true)).to.equal(0);
-    of.correct(0, charge, -200);
+    one.settle(0, usage(400));
     expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, { requests: 1, tokens: 1000 }, true)).to.equal(0);
-    of.end(0, charge, { requests: 0, tokens: 0 });
+    one.release(0, SUCCESS);
     expect(of.waitBehindMs(0, { requests: 0, tokens: 0 }, { requests: 1, tokens: 1000 }, true)).to.equal(4000);
   });
 });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { ErrorCode } from '../../lib/core/errors.ts';
 import type { LimitReading } from '../../lib/core/hints.ts';
@@ -159,6 +160,56 @@ describe('QuotaReservation', () => {
       expect(more.release(0, failure('server_error', 500))).to.include({ usedTokens: 1500, refundedTokens: 1000 });
       expect(tokens(0)).to.equal(5500);
     });
+  });
+
+  it('takes of each layer, and gives back there, as if it were the only one', () => {
+    const rates = [
+      { tokensPerMinute: 60_000, burstTokens: 3000 },
+      { requestsPerMinute: 600, burstRequests: 5, tokensPerMinute: 30_000 },
+      { requestsPerMinute: 60, burstRequests: 10 },
+    ];
+    const rules: SettleRules = { settle: 'usage', refundOn: { server_error: 'all', overloaded: 'requests' } };
+    const ends = [SUCCESS, failure('server_error'), failure('overloaded'), DROPPED_UNSENT];
+    const deed = fc.record({
+      kind: fc.constantFrom('asks', 'is sent', 'is handed over', 'hears', 'settles', 'ends'),
+      at: fc.nat(4),
+      amount: fc.integer({ min: 0, max: 2000 }),
+      afterMs: fc.constantFrom(0, 10, 300),
+    });
+    fc.assert(
+      fc.property(fc.array(deed, { maxLength: 30 }), fc.constantFrom(0, 50), (deeds, marginMs) => {
+        const layersOf = (): QuotaLayer[] => rates.map((each) => new QuotaLayer('m', each, marginMs, 0));
+        const [together, alone] = [layersOf(), layersOf()];
+        const still = new Cooldown({}, () => 0);
+        const all = new QuotaRoute(together, still, together[1]);
+        const each = alone.map((one, i) => new QuotaRoute([one], still, i === 1 ? one : undefined));
+        const taken: QuotaReservation[][] = [];
+        let nowMs = 0;
+        for (const { kind, at, amount, afterMs } of deeds) {
+          nowMs += afterMs;
+          const ones = taken[at] ?? [];
+          if (kind === 'asks') {
+            const cost = { requests: 1, tokens: amount };
+            taken.unshift([all, ...each].map((way) => new QuotaReservation(nowMs, way, cost, rules)));
+          }
+          for (const one of ones) {
+            if (kind === 'is sent') one.dispatched(nowMs, amount % 2 === 0);
+            else if (kind === 'is handed over') one.sent(nowMs);
+            else if (kind === 'hears') one.observe(nowMs, hintsOf({ requests: left(2), tokens: left(amount) }));
+            else if (kind === 'settles') one.settle(nowMs, usage(amount));
+            else if (kind === 'ends') one.release(nowMs, ends[amount % 4] as Outcome);
+          }
+          const shown = (of: QuotaLayer): unknown => {
+            const behind = of.waitBehindMs(nowMs, { requests: 0, tokens: 0 }, { requests: 2, tokens: 2500 }, true);
+            return [of.snapshot(nowMs), behind];
+          };
+          expect(together.map(shown)).to.deep.equal(alone.map(shown));
+          const cost = { requests: 3, tokens: amount };
+          expect(all.layersWaitMs(nowMs, cost)).to.equal(Math.max(...alone.map((one) => one.waitMs(nowMs, cost))));
+        }
+      }),
+      { numRuns: 150 },
+    );
   });
 
   describe('as pauses', () => {
