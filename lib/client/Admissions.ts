@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { AdmissionSnapshot, Cost } from '../core/ports.ts';
 import type { Runtime } from '../core/runtime.ts';
-import { admitTo } from '../operators/admit.ts';
+import { admitting } from '../operators/admit.ts';
 import { createAdmission } from '../operators/createAdmission.ts';
 import type { LocalAdmission } from '../operators/createAdmission.ts';
 import { createSharedAdmission } from '../operators/shared/createSharedAdmission.ts';
@@ -12,18 +12,18 @@ import type { Target } from './CallPlan.ts';
 
 /** Lets attempts go: what stands between a retry and the source. */
 export class Admissions {
-  readonly #runtime: Runtime;
+  readonly #options: { readonly runtime: Runtime };
   readonly #admission: LocalAdmission | SharedAdmission;
 
   /** `store`: shared with other processes. */
   constructor(policy: Policy, store: LimitStore | undefined, runtime: Runtime) {
-    this.#runtime = runtime;
+    this.#options = { runtime };
     this.#admission = store ? createSharedAdmission(policy, store, runtime) : createAdmission(policy, runtime);
   }
 
-  /** One attempt at `model`, which `ask` sends to the deployment that was chosen. */
-  admit<T>(model: string, cost: Cost, ask: (deployment: Target['deployment']) => Observable<T>): Observable<T> {
-    return admitTo(this.#admission, ask, { model, cost, runtime: this.#runtime });
+  /** One attempt at the model of the frame, which `ask` sends to the deployment that was chosen. */
+  admit<T>(cost: Cost, ask: (deployment: Target['deployment']) => Observable<T>): Observable<T> {
+    return admitting(this.#admission, this.#options, cost, ask);
   }
 
   /** Those who wait keep their places, and all limits go on from where they are. */

@@ -24,14 +24,13 @@ export class CallSpend {
   #cost: number | undefined;
   #estimated = false;
 
-  constructor(engine: Engine, tenant: string | undefined) {
+  constructor(engine: Engine, policy: Policy, tenant: string | undefined) {
     this.#engine = engine;
-    this.#policy = engine.policy;
+    this.#policy = policy;
     this.#tenant = tenant;
   }
 
-  hear(event: SluiceEvent): void {
-    if (event.type !== 'attempt.ended') return;
+  hear(event: SluiceEvent & { readonly type: 'attempt.ended' }): void {
     const { model, outcome } = event;
     const usage = event.usage ?? event.estimatedUsage;
     if (outcome === 'success') this.#answer = usage;

@@ -1,5 +1,6 @@
 import type { CallState } from '../core/CallScopeChanges.ts';
 import { SluiceError } from '../core/errors.ts';
+import type { End } from '../operators/scoped.ts';
 import { startTimer } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 
@@ -7,7 +8,7 @@ import type { Runtime } from '../core/runtime.ts';
 export class RunningCalls {
   readonly #runtime: Runtime;
   /** How to end each of them. */
-  readonly #calls = new Map<CallState, (error: unknown) => void>();
+  readonly #calls = new Map<CallState, End>();
   readonly #tenants = new Map<string, number>();
   readonly #drained: (() => void)[] = [];
   #closing: Promise<void> | undefined;
@@ -33,8 +34,7 @@ export class RunningCalls {
     return this.#calls.has(call);
   }
 
-  /** `end`: ends it with an error. */
-  add(call: CallState, tenant: string | undefined, end: (error: unknown) => void): void {
+  add(call: CallState, tenant: string | undefined, end: End): void {
     this.#calls.set(call, end);
     if (tenant !== undefined) this.#tenants.set(tenant, (this.#tenants.get(tenant) ?? 0) + 1);
   }
@@ -63,7 +63,7 @@ export class RunningCalls {
   }
 
   #cut(): void {
-    for (const end of [...this.#calls.values()]) end(closedError());
+    for (const end of [...this.#calls.values()]) end.error(closedError());
   }
 }
 

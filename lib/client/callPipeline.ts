@@ -22,23 +22,18 @@ import { runCall } from './runCall.ts';
  * lane, degrade, fallback, and per model retry, admission and the attempt.
  */
 export function callPipeline<T>(engine: Engine, plan: CallPlan<T>): Observable<T | Restart> {
-  const { tenant, priority, signal } = plan.options;
-  const { runtime } = engine;
-  const call$ = defer(() => {
-    const { policy } = engine;
-    const { deadlineMs = policy.deadlineMs } = plan.options;
-    checkPriority(policy, priority);
-    const unheard$ = engine.spend.unheard(tenant, spendCap(policy, tenant));
-    const bounded$ =
-      unheard$ === undefined
-        ? affordable(engine, policy, plan)
-        : heard(unheard$, () => affordable(engine, policy, plan));
-    return bounded$.pipe(
-      withDeadline(deadlineMs, { totalMs: policy.totalMs, runtime }),
-      withSignal(signal, { runtime }),
-    );
-  });
-  return runCall(engine, plan, call$);
+  return runCall(engine, plan, bounded);
+}
+
+/** Called as the call is being subscribed to. */
+function bounded<T>(engine: Engine, plan: CallPlan<T>): Observable<T | Restart> {
+  const { policy, runtime } = engine;
+  const { tenant, priority, signal, deadlineMs = policy.deadlineMs } = plan.options;
+  checkPriority(policy, priority);
+  const unheard$ = engine.spend.unheard(tenant, spendCap(policy, tenant));
+  const answer$ =
+    unheard$ === undefined ? affordable(engine, policy, plan) : heard(unheard$, () => affordable(engine, policy, plan));
+  return answer$.pipe(withDeadline(deadlineMs, { totalMs: policy.totalMs, runtime }), withSignal(signal, { runtime }));
 }
 
 /** What has to be known first is waited for within the bounds of the call. */

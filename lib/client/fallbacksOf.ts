@@ -4,13 +4,11 @@ import type { Restart } from '../core/restart.ts';
 import { fallbackMap } from '../operators/FallbackChain.ts';
 import type { FallbackMap } from '../operators/FallbackChain.ts';
 import { fallingBack } from '../operators/fallbackModel.ts';
-import { withAssistantPrefix } from '../operators/withAssistantPrefix.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
 import type { ModelPolicy, Policy } from '../policy/Policy.ts';
-import { askModel } from './askModel.ts';
 import type { CallPlan } from './CallPlan.ts';
-import { costOf } from './costOf.ts';
 import type { Engine } from './Engine.ts';
+import { ModelFallbacks } from './ModelFallbacks.ts';
 
 /** What a policy says is checked, and the same for all calls of the model. */
 const maps = new WeakMap<ModelPolicy, FallbackMap | undefined>();
@@ -21,35 +19,15 @@ export function fallbacksOf<T>(
   policy: Policy,
   plan: CallPlan<T>,
 ): MonoTypeOperatorFunction<T | Restart> {
-  const { options, request } = plan;
-  const settings = modelPolicy(policy, plan.model);
-  const map = options.fallback
-    ? filled(fallbackMap(options.fallback))
+  const { fallback } = plan.options;
+  const map = fallback
+    ? filled(fallbackMap(fallback))
     : plan.policyFallbacks
-      ? mapOf(settings)
+      ? mapOf(modelPolicy(policy, plan.model))
       : undefined;
   if (map === undefined) return identity;
-  let promptTokens: number | undefined;
-  return fallingBack<T | Restart>(map, (model) => askModel(engine, policy, plan, model), {
-    onlyOn: undefined,
-    except: undefined,
-    maxAttempts: policy.maxAttempts,
-    fits(model) {
-      const { maxPromptTokens } = modelPolicy(policy, model);
-      if (maxPromptTokens === Infinity) return true;
-      promptTokens ??= costOf(engine, plan, request, plan.model).inputTokens;
-      return promptTokens <= maxPromptTokens;
-    },
-    midStream: plan.stream ? (options.midStream ?? settings.midStream) : 'fail',
-    restarts: options.restarts ?? false,
-    continueWith(model) {
-      if (!modelPolicy(policy, model).canContinue) return undefined;
-      return (partial) =>
-        askModel(engine, policy, { ...plan, request: request && withAssistantPrefix(request, partial) }, model);
-    },
-    onEvent: undefined,
-    runtime: engine.runtime,
-  });
+  const fallbacks = new ModelFallbacks(engine, policy, plan);
+  return fallingBack<T | Restart>(map, (model) => fallbacks.ask(model), fallbacks);
 }
 
 function mapOf(settings: ModelPolicy): FallbackMap | undefined {

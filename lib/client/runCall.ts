@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import type { Subscriber, Unsubscribable } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import type { CallScopeChanges, Ear } from '../core/CallScopeChanges.ts';
 import type { CallStart, Home, ObservedCall } from '../core/CallObserver.ts';
@@ -8,33 +8,39 @@ import { isSluiceError } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import type { SluiceEvent } from '../core/events.ts';
 import { subscribeScoped } from '../operators/scoped.ts';
-import type { ScopedHooks } from '../operators/scoped.ts';
+import type { End, ScopedHooks } from '../operators/scoped.ts';
 import type { CallPlan } from './CallPlan.ts';
 import { CallSpend } from './CallSpend.ts';
 import type { Engine } from './Engine.ts';
 import { modelPolicy } from '../policy/modelPolicy.ts';
+import type { Policy } from '../policy/Policy.ts';
 import { parametersOf } from './parametersOf.ts';
 import { closedError } from './RunningCalls.ts';
 
 /** One subscription to a call: its frame, its place among those that run, and its events from first to last. */
-export function runCall<T, V>(engine: Engine, plan: CallPlan<T>, call$: Observable<V>): Observable<V> {
+export function runCall<T, V>(
+  engine: Engine,
+  plan: CallPlan<T>,
+  pipeline: (engine: Engine, plan: CallPlan<T>) => Observable<V>,
+): Observable<V> {
   // Hand-written: one subscriber does what four operators would do, at a quarter of what they cost each value.
-  return new Observable((subscriber) => new CallRun(engine, plan, subscriber).start(call$));
+  return new Observable((subscriber) => new CallRun(engine, plan, subscriber).start(pipeline));
 }
 
 /** What a call needs to know of itself, whoever else does. */
 const OWN_FACTS: ReadonlySet<SluiceEvent['type']> = new Set<SluiceEvent['type']>(['committed', 'attempt.ended']);
 
-class CallRun<T, V> implements ScopedHooks<V>, Ear {
+class CallRun<T, V> implements ScopedHooks<V>, Ear, Unsubscribable {
   readonly home: Home | undefined;
   readonly #engine: Engine;
   readonly #plan: CallPlan<T>;
   readonly #subscriber: Subscriber<V>;
   readonly #below: CallScope | undefined = currentScope();
   readonly #startedAtMs: number;
-  readonly #spend: CallSpend;
+  readonly #policy: Policy;
   readonly #scope: CallScope;
-  #outcome: CallOutcome = { outcome: 'dropped', code: undefined, message: undefined };
+  #outcome = DROPPED;
+  #spent: CallSpend | undefined;
 
   constructor(engine: Engine, plan: CallPlan<T>, subscriber: Subscriber<V>) {
     const { hub, calls, runtime } = engine;
@@ -57,13 +63,13 @@ class CallRun<T, V> implements ScopedHooks<V>, Ear {
     this.#plan = plan;
     this.#subscriber = subscriber;
     this.#startedAtMs = startedAtMs;
-    this.#spend = new CallSpend(engine, tenant);
+    this.#policy = engine.policy;
     const observed = runInScope(started, () => hub.onCall(() => startOf(engine, plan, started.callId, startedAtMs)));
     this.#scope = observed === undefined ? started : started.with(ownOf(observed));
     this.home = observed?.home;
   }
 
-  start(call$: Observable<V>): void {
+  start(pipeline: (engine: Engine, plan: CallPlan<T>) => Observable<V>): void {
     if (this.#engine.calls.closed) {
       const refusal = closedError();
       this.#outcome = failedWith(refusal);
@@ -71,20 +77,23 @@ class CallRun<T, V> implements ScopedHooks<V>, Ear {
       this.#subscriber.error(refusal);
       return;
     }
-    subscribeScoped(call$, this.#subscriber, this.#scope, this.#below, this);
+    const call = (): Observable<V> => pipeline(this.#engine, this.#plan);
+    subscribeScoped(call, this.#subscriber, this.#scope, this.#below, this);
     // Here everything above has been unsubscribed from, so that this comes last.
-    this.#subscriber.add(() => {
-      this.#engine.calls.remove(this.#scope.call, this.#plan.options.tenant);
-      this.#ended();
-    });
+    this.#subscriber.add(this);
   }
 
-  before(fail: (error: unknown) => void): void {
-    this.#engine.calls.add(this.#scope.call, this.#plan.options.tenant, fail);
+  unsubscribe(): void {
+    this.#engine.calls.remove(this.#scope.call, this.#plan.options.tenant);
+    this.#ended();
+  }
+
+  before(end: End): void {
+    this.#engine.calls.add(this.#scope.call, this.#plan.options.tenant, end);
     this.#plan.onBegin?.((error) => {
       // One that has completed, and is not accepted, can only be told to have failed.
       this.failed(error);
-      fail(error);
+      end.error(error);
     });
   }
 
@@ -100,12 +109,16 @@ class CallRun<T, V> implements ScopedHooks<V>, Ear {
     if (event.type === 'committed' && event.model !== undefined) {
       this.#engine.leastTimesOf(this.#plan).note(event.model, event.firstContentMs);
     }
-    this.#spend.hear(event);
+    if (event.type === 'attempt.ended') this.#spend.hear(event);
     this.#engine.hub.onEvent(event);
   }
 
   hears(type: SluiceEvent['type']): boolean {
     return OWN_FACTS.has(type) || this.#engine.hub.observed;
+  }
+
+  get #spend(): CallSpend {
+    return (this.#spent ??= new CallSpend(this.#engine, this.#policy, this.#plan.options.tenant));
   }
 
   #ended(): void {
@@ -149,6 +162,8 @@ interface CallOutcome {
   readonly code: ErrorCode | undefined;
   readonly message: string | undefined;
 }
+
+const DROPPED: CallOutcome = { outcome: 'dropped', code: undefined, message: undefined };
 
 /** What others throw may hold anything, and is not repeated. */
 function failedWith(error: unknown): CallOutcome {

@@ -20,7 +20,7 @@ export interface CallState {
 /** What fallbacks tell those above them, nested ones as one. */
 export interface Route {
   /** Models that have been asked. */
-  readonly asked: Set<string>;
+  readonly asked: string[];
   /** Whether another model would be asked after such a failure. */
   leads(code: ErrorCode): boolean;
 }

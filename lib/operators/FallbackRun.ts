@@ -1,7 +1,8 @@
 import { catchError, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, Subscriber } from 'rxjs';
 import { runInScope } from '../core/currentScope.ts';
 import type { CallScope } from '../core/CallScope.ts';
+import type { Route } from '../core/CallScopeChanges.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { AttemptRecord, SluiceError } from '../core/errors.ts';
 import type { SluiceFact } from '../core/events.ts';
@@ -10,20 +11,26 @@ import { FallbackChain } from './FallbackChain.ts';
 import type { FallbackMap } from './FallbackChain.ts';
 import type { FallbackSettings } from './FallbackModelOptions.ts';
 import { marked } from './marked.ts';
-import { FROM_THE_START, MidStream } from './MidStream.ts';
+import { MidStream } from './MidStream.ts';
 import type { GoOn } from './MidStream.ts';
-import { scoped } from './scoped.ts';
+import { scoped, subscribeScoped } from './scoped.ts';
+import type { ScopedHooks } from './scoped.ts';
 import { CALL_IS_OVER, Turn } from './Turn.ts';
 
 /** One subscription of `fallbackModel`, over all the models it asks. */
-export class FallbackRun<T> {
+export class FallbackRun<T> implements ScopedHooks<T | Restart>, Route {
+  readonly asked: string[];
   readonly #settings: FallbackSettings<T>;
+  readonly #map: FallbackMap;
   readonly #ask: (model: string) => Observable<T>;
   readonly #scope: CallScope;
   readonly #downward: CallScope | undefined;
-  readonly #midStream: MidStream;
-  readonly #chain: FallbackChain;
-  readonly #asked: Set<string>;
+  readonly #outer: Route | undefined;
+  #turn: Turn;
+  // Stryker disable next-line BooleanLiteral: each turn sets it
+  #emitted = false;
+  #broken: MidStream | undefined;
+  #links: FallbackChain | undefined;
   /** What each model that failed answered, refusals of our own included, behind what failed before this run. */
   readonly #attempts: AttemptRecord[];
   #answered = 0;
@@ -39,51 +46,44 @@ export class FallbackRun<T> {
     downward: CallScope | undefined,
   ) {
     const outer = scope.route;
-    const asked = outer?.asked ?? new Set();
-    // Stryker disable next-line ConditionalExpression: no model has no name
-    if (scope.model !== undefined) asked.add(scope.model);
-    const mayAsk = (model: string): boolean => !asked.has(model) && settings.fits(model);
-    const chain = new FallbackChain(map, { onlyOn: settings.onlyOn, except: settings.except, mayAsk });
-    const leads = (code: SluiceError['code']): boolean => chain.leads(code) || outer?.leads(code) === true;
+    this.asked = outer?.asked ?? [];
     this.#settings = settings;
+    this.#map = map;
     this.#ask = ask;
-    this.#scope = scope.with({ route: { asked, leads } });
+    this.#outer = outer;
+    this.#scope = scope.with({ route: this });
     this.#downward = downward;
-    this.#midStream = new MidStream(settings.midStream, settings.restarts);
-    this.#chain = chain;
-    this.#asked = asked;
+    this.#turn = new Turn(this.#scope.forNextAttempt(), settings.runtime);
     this.#attempts = [...scope.call.failed];
+    this.#markAsked(scope.model);
   }
 
-  start(source: Observable<T>): Observable<T | Restart> {
-    return this.#turn(source, this.#scope, FROM_THE_START);
+  /** Subscribes to `source`, the answer of the model that is asked first, and to what comes after it should it fail. */
+  start(source: Observable<T>, subscriber: Subscriber<T | Restart>): void {
+    subscribeScoped<T | Restart>(source, subscriber, this.#turn.scope, this.#downward, this);
   }
 
-  /** `source` as the answer of the model in `scope`, and what comes after it should it fail. */
-  #turn(source: Observable<T>, scope: CallScope, goOn: GoOn): Observable<T | Restart> {
-    const turn = new Turn(scope.forNextAttempt(), this.#settings.runtime);
-    this.#midStream.begin(goOn);
-    const first = (): void => this.#midStream.value();
-    const instead = (error: unknown): Observable<T | Restart> => this.#afterFailure(error, turn);
-    if (goOn.kind !== 'restart') return scoped<T | Restart>(source, turn.scope, this.#downward, { first, instead });
-    const values$ = scoped(source, turn.scope, this.#downward, { first });
-    // Outside the marker, which is of this turn.
-    return this.#restarted(values$, turn.scope).pipe(catchError(instead));
+  leads(code: SluiceError['code']): boolean {
+    return this.#chain.leads(code) || this.#outer?.leads(code) === true;
+  }
+
+  first(): void {
+    this.#emitted = true;
   }
 
   /** What comes after a failure. Throws what the consumer is to be told where nothing does. */
-  #afterFailure(thrown: unknown, turn: Turn): Observable<T | Restart> {
+  instead(thrown: unknown): Observable<T | Restart> {
+    const turn = this.#turn;
     const failure = turn.failure(thrown);
     if (CALL_IS_OVER.has(failure.code)) throw failure;
-    const told = this.#midStream.fail(failure);
+    const told = this.#midStream.fail(failure, this.#emitted);
     this.#remember(failure, turn);
     this.#first ??= told;
 
     // The prefix was sent to a model that this run has chosen.
     if (this.#midStream.prefixRefused) return this.#askInstead(turn.scope.model as string, told);
     const { model = turn.scope.model } = failure;
-    // Stryker disable next-line ConditionalExpression: no model has no name
-    if (model !== undefined) this.#asked.add(model);
+    this.#markAsked(model);
     if (this.#midStream.next(true).kind === 'fail') throw this.#outcome(told);
     const next = this.#chain.next(failure.code, (passedOver) => {
       if (this.#settings.fits(passedOver)) return;
@@ -100,13 +100,13 @@ export class FallbackRun<T> {
   }
 
   #askInstead(model: string, told: SluiceError, onAsk?: () => void): Observable<T | Restart> {
-    const { continueWith, runtime, maxAttempts } = this.#settings;
-    const goesOn = continueWith(model);
+    const { runtime, maxAttempts } = this.#settings;
+    const goesOn = this.#settings.continueWith(model);
     const goOn = this.#midStream.next(goesOn !== undefined);
     const tooLate = runtime.clock.now() >= this.#scope.deadlineAtMs;
     if (goOn.kind === 'fail' || tooLate || this.#scope.call.dispatched >= maxAttempts) throw this.#outcome(told);
     onAsk?.();
-    this.#asked.add(model);
+    this.#markAsked(model);
     const scope = this.#scope.with({ model });
     const source = runInScope(scope, () => {
       try {
@@ -116,7 +116,33 @@ export class FallbackRun<T> {
         throw thrown;
       }
     });
-    return this.#turn(source, scope, goOn);
+    return this.#next(source, scope, goOn);
+  }
+
+  /** `source` as the answer of the model in `scope`. */
+  #next(source: Observable<T>, scope: CallScope, goOn: GoOn): Observable<T | Restart> {
+    const turn = new Turn(scope.forNextAttempt(), this.#settings.runtime);
+    this.#turn = turn;
+    this.#emitted = false;
+    if (goOn.kind !== 'restart') return scoped<T | Restart>(source, turn.scope, this.#downward, this);
+    const values$ = scoped(source, turn.scope, this.#downward, { first: () => this.first() });
+    // Outside the marker, which is of this turn.
+    return this.#restarted(values$, turn.scope).pipe(catchError((thrown: unknown) => this.instead(thrown)));
+  }
+
+  get #midStream(): MidStream {
+    return (this.#broken ??= new MidStream(this.#settings.midStream, this.#settings.restarts));
+  }
+
+  get #chain(): FallbackChain {
+    const settings = this.#settings;
+    const { onlyOn, except } = settings;
+    const mayAsk = (model: string): boolean => !this.asked.includes(model) && settings.fits(model);
+    return (this.#links ??= new FallbackChain(this.#map, { onlyOn, except, mayAsk }));
+  }
+
+  #markAsked(model: string | undefined): void {
+    if (model !== undefined && !this.asked.includes(model)) this.asked.push(model);
   }
 
   #restarted(values$: Observable<T>, scope: CallScope): Observable<T | Restart> {

@@ -12,7 +12,6 @@ export const RELEASE_WITHIN_MS = 1000;
 export class HeldRun<H> implements AttemptSink {
   readonly #hold: Hold<H>;
   readonly #held: H;
-  readonly #sink: AttemptSink | undefined;
   #sentAtMs: number | undefined;
   #firstContentMs: number | undefined;
   #gatesClosed = 0;
@@ -25,7 +24,6 @@ export class HeldRun<H> implements AttemptSink {
   constructor(hold: Hold<H>, held: H) {
     this.#hold = hold;
     this.#held = held;
-    this.#sink = hold.sink?.(held);
   }
 
   get waitedMs(): number {
@@ -50,31 +48,29 @@ export class HeldRun<H> implements AttemptSink {
     if (through && this.#gatesClosed === 0) this.#markSent();
   }
 
-  dispatched(atMs: number, sentFollows: boolean): void {
+  dispatched(_atMs: number, sentFollows: boolean): void {
     this.#attemptsOpen++;
     this.#markSent(sentFollows);
-    this.#sink?.dispatched?.(atMs, sentFollows);
   }
 
-  sent(atMs: number): void {
-    this.#sink?.sent?.(atMs);
+  sent(): void {
+    this.#hold.sent?.(this.#held);
   }
 
   responded(status: number): void {
-    this.#sink?.responded?.(status);
+    this.#hold.responded?.(this.#held, status);
   }
 
   hints(hints: RateLimitHints): void {
-    this.#sink?.hints?.(hints);
+    this.#hold.hints?.(this.#held, hints);
   }
 
   usage(usage: Usage): void {
-    this.#sink?.usage?.(usage);
+    this.#hold.usage?.(this.#held, usage);
   }
 
   closed(): void {
     this.#attemptsOpen--;
-    this.#sink?.closed?.();
     if (this.#outcome !== undefined && this.#attemptsOpen === 0) this.#release(this.#outcome);
   }
 

@@ -1,9 +1,10 @@
 import type { Observable } from 'rxjs';
-import type { AttemptSink } from '../core/AttemptSink.ts';
 import type { CallScope } from '../core/CallScope.ts';
 import type { EventListener } from '../core/events.ts';
+import type { RateLimitHints, Usage } from '../core/hints.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { Source } from './scoped.ts';
 
 export type OnQueued = (position: number, waitMs: number | undefined) => void;
 
@@ -19,16 +20,19 @@ export interface Hold<H> {
   acquire(scope: CallScope, onQueued: OnQueued): Observable<H>;
   /** What `H` says of its wait, for events. */
   waitedMs?(held: H): number;
-  /** Hears the hints and usage of the attempt. */
-  sink?(held: H): AttemptSink;
   /** Called once, when the attempt is sent. */
   dispatched?(held: H, sentFollows: boolean): void;
+  /** What the source says of the attempt, as in a sink. */
+  sent?(held: H): void;
+  responded?(held: H, status: number): void;
+  hints?(held: H, hints: RateLimitHints): void;
+  usage?(held: H, usage: Usage): void;
   /** Called once, at the first value. */
   firstContent?(held: H): void;
   /** Gets a function that ends the subscription with an error: the hold was lost. */
   onLost?(held: H, lose: (error: unknown) => void): void;
   /** The source as it is to be subscribed to. */
-  guard?<T>(held: H, source: Observable<T>): Observable<T>;
+  guard?<T>(held: H, source: Observable<T>): Source<T>;
   /** Called once, when the attempt has ended, before `release`, which may have to wait until nothing of it runs. */
   ended?(held: H, outcome: Outcome, firstContentMs: number | undefined): void;
   /** Called exactly once for each `H`. `firstContentMs` counts from dispatch to the first value. */

@@ -16,19 +16,18 @@ export const FROM_THE_START: GoOn = { kind: 'first' };
 /** With an assistant prefix these are answers to the prefix: the request went through without it. */
 const REFUSES_PREFIX: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bad_request', 'context_too_long']);
 
-/** What the consumer of one subscription holds, over all its attempts. */
+/** What the consumer of one subscription holds, over all its attempts. Of no use before one of them has failed. */
 export class MidStream {
   readonly #mode: MidStreamMode;
   readonly #restarts: boolean;
+  /** How the running attempt relates to what the consumer holds. */
   #kind = FROM_THE_START.kind;
-  // Stryker disable next-line BooleanLiteral: `begin` comes first
-  #valueCame = false;
   #broke: SluiceError | undefined;
   #held: Answer | undefined;
   /** Whether `held` is all that the consumer holds. */
   // Stryker disable next-line BooleanLiteral: of no use before something broke
   #whole = false;
-  // Stryker disable next-line BooleanLiteral: `begin` comes first
+  // Stryker disable next-line BooleanLiteral: `fail` comes first
   #refused = false;
   #neverAgain = false;
 
@@ -48,19 +47,13 @@ export class MidStream {
     return this.#refused;
   }
 
-  begin({ kind }: GoOn): void {
-    this.#kind = kind;
-    this.#valueCame = false;
+  /**
+   * Takes the failure of the running attempt, and returns the one to tell the consumer if nothing mends it. `emitted`:
+   * the attempt had given the consumer something.
+   */
+  fail(failure: SluiceError, emitted: boolean): SluiceError {
     this.#refused = false;
-  }
-
-  value(): void {
-    this.#valueCame = true;
-  }
-
-  /** Takes the failure of the running attempt, and returns the one to tell the consumer if nothing mends it. */
-  fail(failure: SluiceError): SluiceError {
-    if (this.#valueCame) {
+    if (emitted) {
       const { partial } = failure;
       this.#whole = partial !== undefined;
       if (this.#kind !== 'continue') this.#held = partial;
@@ -78,8 +71,14 @@ export class MidStream {
     return failure.with({ partial: this.#held });
   }
 
-  /** `mayContinue`: whether the model asked next accepts an assistant prefix. */
+  /** What the next attempt is to be. `mayContinue`: whether the model asked next accepts an assistant prefix. */
   next(mayContinue: boolean): GoOn {
+    const goOn = this.#goOn(mayContinue);
+    this.#kind = goOn.kind;
+    return goOn;
+  }
+
+  #goOn(mayContinue: boolean): GoOn {
     if (this.#broke === undefined) return FROM_THE_START;
     const partial = this.#held;
     if (this.#mode === 'continue' && mayContinue && !this.#neverAgain && this.#whole && partial) {

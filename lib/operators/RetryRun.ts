@@ -1,4 +1,5 @@
 import { catchError, Observable, Subscription } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import type { AttemptSink } from '../core/AttemptSink.ts';
 import type { CallScope } from '../core/CallScope.ts';
 import { isSluiceError, SluiceError } from '../core/errors.ts';
@@ -12,7 +13,7 @@ import { MAX_HINT_MS } from '../wire/hints.ts';
 import { marked } from './marked.ts';
 import { FROM_THE_START, MidStream } from './MidStream.ts';
 import type { RetrySettings } from './RetryWithJitterOptions.ts';
-import { scoped } from './scoped.ts';
+import { scoped, subscribeScoped } from './scoped.ts';
 import type { ScopedHooks } from './scoped.ts';
 import { Turn } from './Turn.ts';
 
@@ -23,11 +24,13 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
   readonly #scope: CallScope;
   readonly #downward: CallScope | undefined;
   readonly #budget: RetryBudgetPort | undefined;
-  readonly #midStream: MidStream;
+  #midStream: MidStream | undefined;
   #next: Observable<T>;
   #goOn = FROM_THE_START;
   #turn: Turn | undefined;
   #attempts = 0;
+  // Stryker disable next-line BooleanLiteral: each attempt sets it
+  #emitted = false;
   #waitMs: number | undefined;
   #earned = false;
 
@@ -37,22 +40,26 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
     this.#scope = scope;
     this.#downward = downward;
     this.#budget = settings.budget ?? scope.budget;
-    this.#midStream = new MidStream(settings.midStream, settings.restarts);
     this.#next = source;
   }
 
-  /** The next attempt and all that may follow it, to be subscribed to at once. */
-  attempt(): Observable<T | Restart> {
+  /** Subscribes to the next attempt, and to all that may follow it. */
+  attempt(subscriber: Subscriber<T | Restart>): void {
     const frame = this.#scope.forNextAttempt();
     this.#attempts++;
     // Stryker disable next-line ConditionalExpression: without a budget nothing is earned by it
-    const scope = this.#budget ? frame.with({ sink: this }) : frame;
+    const scope = this.#budget ? frame.withSink(this) : frame;
     this.#turn = new Turn(scope, this.#settings.runtime);
-    this.#midStream.begin(this.#goOn);
-    if (this.#goOn.kind !== 'restart') return scoped<T | Restart>(this.#next, scope, this.#downward, this);
-    const attempt$ = scoped(this.#next, scope, this.#downward, { first: () => this.#midStream.value() });
+    this.#emitted = false;
+    if (this.#goOn.kind !== 'restart') {
+      subscribeScoped<T | Restart>(this.#next, subscriber, scope, this.#downward, this);
+      return;
+    }
+    const attempt$ = scoped(this.#next, scope, this.#downward, { first: () => (this.#emitted = true) });
     // Outside the marker, which is of this attempt.
-    return this.#restarted(attempt$).pipe(catchError((thrown: unknown) => this.instead(thrown)));
+    this.#restarted(attempt$)
+      .pipe(catchError((thrown: unknown) => this.instead(thrown)))
+      .subscribe(subscriber);
   }
 
   dispatched(): void {
@@ -60,7 +67,7 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
   }
 
   first(): void {
-    this.#midStream.value();
+    this.#emitted = true;
     this.#earn();
   }
 
@@ -77,7 +84,7 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
         startTimer(this.#settings.runtime, waitMs, () => {
           // Stryker disable next-line CallExpression: it only gives memory back
           wait.unsubscribe();
-          this.attempt().subscribe(subscriber);
+          this.attempt(subscriber);
         }),
       );
       subscriber.add(wait);
@@ -90,10 +97,11 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
     const { runtime, continueWith } = settings;
     const failure = (this.#turn as Turn).failure(thrown);
     if (failure.source === 'upstream') this.#earn();
-    const told = this.#midStream.fail(failure);
-    const refused = this.#midStream.prefixRefused;
+    const midStream = (this.#midStream ??= new MidStream(settings.midStream, settings.restarts));
+    const told = midStream.fail(failure, this.#emitted);
+    const refused = midStream.prefixRefused;
     if (!refused && !this.#isWorthIt(failure, thrown)) throw told;
-    const goOn = this.#midStream.next(continueWith !== undefined);
+    const goOn = midStream.next(continueWith !== undefined);
     if (goOn.kind === 'fail' || this.#attemptsUsedUp) throw told;
 
     // What a refused prefix is about goes away with the prefix, not with time.
@@ -128,7 +136,7 @@ export class RetryRun<T> implements ScopedHooks<T | Restart>, AttemptSink {
   }
 
   #restarted(attempt$: Observable<T>): Observable<T | Restart> {
-    const broke = this.#midStream.broke as SluiceError;
+    const broke = this.#midStream?.broke as SluiceError;
     const model = this.#settings.model ?? broke.model;
     return marked(attempt$, broke.code, model, () => this.#report({ type: 'restart', code: broke.code }));
   }

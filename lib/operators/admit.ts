@@ -1,18 +1,12 @@
-import { defer, NEVER } from 'rxjs';
+import { NEVER } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import type { AttemptSink } from '../core/AttemptSink.ts';
-import type { CallScope } from '../core/CallScope.ts';
 import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
-import type { EventListener, SluiceFact } from '../core/events.ts';
-import type { RateLimitHints, Usage } from '../core/hints.ts';
-import type { Outcome } from '../core/outcome.ts';
+import type { EventListener } from '../core/events.ts';
 import type { Admitted, AdmissionPort, Cost, Deployment } from '../core/ports.ts';
-import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
-import { invalidOption } from '../core/errors.ts';
+import { AdmissionHold } from './AdmissionHold.ts';
 import { costOption } from './costOption.ts';
 import type { CostOption } from './costOption.ts';
-import type { Hold, OnQueued } from './Hold.ts';
 import { holding } from './holding.ts';
 
 export interface AdmitOptions {
@@ -114,113 +108,21 @@ function gateOf<T>(
   options: AdmitOptions,
 ): (ask: (deployment: Deployment) => Observable<T>) => Observable<T> {
   const { model, cost = 0, tenant, priority, maxWaitMs } = options;
-  const costOf = costOption(cost);
+  const checked = costOption(cost);
   if (model !== undefined) nonEmpty('model', model);
   if (tenant !== undefined) nonEmpty('tenant', tenant);
   if (priority !== undefined) nonEmpty('priority', priority);
   if (maxWaitMs !== undefined) zeroOrInfinity('maxWaitMs', maxWaitMs);
+  return (ask) => admitting(admission, options, checked, ask);
+}
+
+/** {@link admitTo} with what has been checked before. */
+export function admitting<T>(
+  admission: AdmissionPort,
+  options: Omit<AdmitOptions, 'cost'>,
+  cost: Cost | (() => Cost),
+  ask: (deployment: Deployment) => Observable<T>,
+): Observable<T> {
   // There is no source before there is a deployment to ask.
-  return (ask) => holding<T, Admitted>(new AdmissionHold(admission, options, costOf, ask))(NEVER);
-}
-
-/** A class, as a client makes one for each call. */
-class AdmissionHold implements Hold<Admitted> {
-  readonly runtime: Runtime;
-  readonly where = 'quota';
-  readonly onEvent: EventListener | undefined;
-  readonly untilClosed = true;
-  readonly #admission: AdmissionPort;
-  readonly #options: AdmitOptions;
-  readonly #costOf: () => Cost;
-  readonly #ask: (deployment: Deployment) => Observable<unknown>;
-
-  constructor(
-    admission: AdmissionPort,
-    options: AdmitOptions,
-    costOf: () => Cost,
-    ask: (deployment: Deployment) => Observable<unknown>,
-  ) {
-    this.runtime = options.runtime ?? systemRuntime;
-    this.onEvent = options.onEvent;
-    this.#admission = admission;
-    this.#options = options;
-    this.#costOf = costOf;
-    this.#ask = ask;
-  }
-
-  acquire(scope: CallScope, onQueued: OnQueued): Observable<Admitted> {
-    const { model = scope.model, tenant = scope.tenant, priority = scope.priority, maxWaitMs } = this.#options;
-    if (model === undefined) throw invalidOption('model', 'named by the options or the call', model);
-    const report = (fact: SluiceFact): void => scope.report(this.runtime.clock.now(), fact);
-    return this.#admission.acquire({
-      cost: this.#costOf(),
-      callId: scope.callId,
-      model,
-      tenant,
-      priority,
-      conversation: scope.conversation,
-      maxWaitMs,
-      deadlineAtMs: scope.deadlineAtMs,
-      onQueued,
-      onFact: report,
-      onSettled: (settlement) => report({ type: 'settled', ...settlement }),
-      onCooldown: (waitMs, reason) => report({ type: 'cooldown', waitMs, reason }),
-    });
-  }
-
-  guard<T>({ deployment }: Admitted): Observable<T> {
-    return defer(() => this.#ask(deployment) as Observable<T>);
-  }
-
-  waitedMs(admitted: Admitted): number {
-    return admitted.waitedMs;
-  }
-
-  sink(admitted: Admitted): AttemptSink {
-    return new AdmittedSink(admitted);
-  }
-
-  onLost(admitted: Admitted, lose: (error: unknown) => void): void {
-    admitted.onRevoke(lose);
-  }
-
-  dispatched(admitted: Admitted, sentFollows: boolean): void {
-    admitted.dispatched(sentFollows);
-  }
-
-  firstContent(admitted: Admitted): void {
-    admitted.firstContent();
-  }
-
-  ended(admitted: Admitted, outcome: Outcome, firstContentMs: number | undefined): void {
-    admitted.end(outcome, firstContentMs);
-  }
-
-  release(admitted: Admitted, outcome: Outcome, firstContentMs: number | undefined): void {
-    admitted.release(outcome, firstContentMs);
-  }
-}
-
-class AdmittedSink implements AttemptSink {
-  readonly #admitted: Admitted;
-
-  constructor(admitted: Admitted) {
-    this.#admitted = admitted;
-  }
-
-  sent(): void {
-    this.#admitted.sent?.();
-  }
-
-  responded(status: number): void {
-    this.#admitted.responded(status);
-  }
-
-  hints(hints: RateLimitHints): void {
-    this.#admitted.observe(hints);
-  }
-
-  usage(usage: Usage): void {
-    this.#admitted.settle(usage);
-  }
+  return holding<T, Admitted>(new AdmissionHold(admission, options, cost, ask))(NEVER);
 }

@@ -5,10 +5,8 @@ import type { Cost } from '../core/ports.ts';
 export type CostOption = number | { readonly requests?: number; readonly tokens?: number; readonly explicit?: boolean };
 
 /** Checks a constant now, and a function's answer each time. @throws SluiceError `invalid_option` */
-export function costOption(cost: CostOption | (() => CostOption)): () => Cost {
-  if (typeof cost === 'function') return () => checkedCost(cost());
-  const checked = checkedCost(cost);
-  return () => checked;
+export function costOption(cost: CostOption | (() => CostOption)): Cost | (() => Cost) {
+  return typeof cost === 'function' ? () => checkedCost(cost()) : checkedCost(cost);
 }
 
 function checkedCost(cost: CostOption): Cost {

@@ -1,5 +1,5 @@
-import { defer } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, OperatorFunction } from 'rxjs';
+import { Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import { currentScope } from '../core/currentScope.ts';
 import type { Restart } from '../core/restart.ts';
@@ -84,9 +84,10 @@ export function fallingBack<T>(
   settings: FallbackSettings<T>,
 ): OperatorFunction<T, T | Restart> {
   return (source) =>
-    defer(() => {
+    // Hand-written: the run subscribes for its consumer itself, model after model.
+    new Observable((subscriber) => {
       const downward = currentScope();
       const scope = downward ?? CallScope.start(settings.runtime);
-      return new FallbackRun(settings, map, ask, scope, downward).start(source);
+      new FallbackRun(settings, map, ask, scope, downward).start(source, subscriber);
     });
 }

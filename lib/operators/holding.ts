@@ -1,5 +1,5 @@
 import { Observable, Subscriber } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { MonoTypeOperatorFunction, Unsubscribable } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import { currentScope, swapScope } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
@@ -9,7 +9,7 @@ import { classifyThrown } from '../wire/classify.ts';
 import { HeldRun } from './HeldRun.ts';
 import type { Hold, OnQueued } from './Hold.ts';
 import { subscribeScoped } from './scoped.ts';
-import type { ScopedHooks } from './scoped.ts';
+import type { End, ScopedHooks } from './scoped.ts';
 
 /**
  * Acquires, subscribes to the source, releases: once, on complete, error and unsubscribe alike. Every operator that
@@ -22,7 +22,7 @@ export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
 }
 
 /** One subscription, from the wait for what it has to hold to the end of the source. */
-class Gate<T, H> implements ScopedHooks<T> {
+class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
   readonly #hold: Hold<H>;
   readonly #source: Observable<T>;
   readonly #subscriber: Subscriber<T>;
@@ -32,8 +32,8 @@ class Gate<T, H> implements ScopedHooks<T> {
   #run: HeldRun<H> | undefined;
   #waits = true;
   #queued = false;
-  /** Ends what is held. There once something has been asked for: a grant from then on comes after a wait. */
-  #leaving: (() => void) | undefined;
+  /** Something has been asked for: a grant from now on comes after a wait. */
+  #asked = false;
 
   constructor(hold: Hold<H>, source: Observable<T>, subscriber: Subscriber<T>) {
     const scope = this.#below ?? CallScope.start(hold.runtime);
@@ -63,13 +63,15 @@ class Gate<T, H> implements ScopedHooks<T> {
     }
     this.#subscriber.add(receiver);
     // Added last: the source is left first, and what it says by then counts.
-    const leave = (): void => {
-      this.#opened(false);
-      this.#left();
-      this.#run?.finish();
-    };
-    this.#leaving = leave;
-    this.#subscriber.add(leave);
+    this.#asked = true;
+    this.#subscriber.add(this);
+  }
+
+  /** The one downstream has left, or has had its end. */
+  unsubscribe(): void {
+    this.#opened(false);
+    this.#left();
+    this.#run?.finish();
   }
 
   // A grant or refusal comes in the frame of whoever made room, or in none; from here on it is the consumer's.
@@ -87,12 +89,12 @@ class Gate<T, H> implements ScopedHooks<T> {
     if (this.#run === undefined) this.#atHome(() => this.#subscriber.complete());
   }
 
-  before(fail: (error: unknown) => void): void {
+  before(end: End): void {
     const { where } = this.#hold;
     const run = this.#run as HeldRun<H>;
     // Not earlier: a listener may unsubscribe, and only from here on does that release what is held.
     if (where) this.#report({ type: 'granted', where, waitedMs: run.waitedMs });
-    run.onLost((error) => this.#scope.home(() => fail(error)));
+    run.onLost((error) => this.#scope.home(() => end.error(error)));
   }
 
   subscribed(ended: boolean): void {
@@ -123,21 +125,21 @@ class Gate<T, H> implements ScopedHooks<T> {
   }
 
   #granted(held: H): void {
-    const leave = this.#leaving;
+    const waited = this.#asked;
     this.#queued = false;
     // After a wait the source comes only now, and still has to be left first.
-    if (leave) this.#subscriber.remove(leave);
+    if (waited) this.#subscriber.remove(this);
     try {
       const run = new HeldRun(this.#hold, held);
       this.#run = run;
-      const upward = this.#scope.with({ sink: run });
+      const upward = this.#scope.withSink(run);
       const source = this.#hold.guard?.(held, this.#source) ?? this.#source;
       subscribeScoped(source, this.#subscriber, upward, this.#below, this);
     } catch (error) {
       // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
       this.#subscriber.error(error);
     } finally {
-      if (leave) this.#subscriber.add(leave);
+      if (waited) this.#subscriber.add(this);
     }
   }
 

@@ -1,10 +1,12 @@
 import { tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { CallScope } from '../core/CallScope.ts';
 import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
 import type { EventListener } from '../core/events.ts';
 import type { LanePlace, LanesPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
+import type { Hold, OnQueued } from './Hold.ts';
 import { holding } from './holding.ts';
 
 export interface InConversationOptions {
@@ -68,37 +70,69 @@ export function inConversation<T>(
   nonEmpty('conversation', conversation);
   const { supersede = IN_CONVERSATION_DEFAULTS.supersede, onEvent, runtime = systemRuntime } = options;
   const maxWaitMs = options.maxWaitMs === undefined ? undefined : zeroOrInfinity('maxWaitMs', options.maxWaitMs);
-  return holding<T, LanePlace>({
-    runtime,
-    where: 'lane',
-    onEvent,
-    conversation,
-    acquire: (scope, onQueued) =>
-      lanes.acquire({
-        callId: scope.callId,
-        model: scope.model,
-        tenant: scope.tenant,
-        priority: scope.priority,
-        deadlineAtMs: scope.deadlineAtMs,
-        conversation,
-        supersede,
-        maxWaitMs,
-        onQueued,
-      }),
-    waitedMs: (place) => place.waitedMs,
-    onLost: (place, lose) => place.onLost(lose),
-    guard: checked,
-    release: (place) => place.release(),
-    // The next turn is often written from what the consumer learned at the end of this one.
-    releaseFirst: false,
-  });
+  return holding<T, LanePlace>(new LaneHold(lanes, conversation, supersede, maxWaitMs, onEvent, runtime));
 }
 
-/** A process that stood still finds out too late by its timers: what came meanwhile would be passed on before. */
-function checked<T>(place: LanePlace, source: Observable<T>): Observable<T> {
-  // Stryker disable next-line ConditionalExpression: there would be nothing to call
-  if (place.check === undefined) return source;
-  // Stryker disable next-line OptionalChaining: it is there
-  const check = (): void => place.check?.();
-  return source.pipe(tap({ next: check, error: check, complete: check }));
+/** A class, as a client makes one for each call. */
+class LaneHold implements Hold<LanePlace> {
+  readonly runtime: Runtime;
+  readonly where = 'lane';
+  readonly onEvent: EventListener | undefined;
+  readonly conversation: string;
+  /** The next turn is often written from what the consumer learned at the end of this one. */
+  readonly releaseFirst = false;
+  readonly #lanes: LanesPort;
+  readonly #supersede: boolean;
+  readonly #maxWaitMs: number | undefined;
+
+  constructor(
+    lanes: LanesPort,
+    conversation: string,
+    supersede: boolean,
+    maxWaitMs: number | undefined,
+    onEvent: EventListener | undefined,
+    runtime: Runtime,
+  ) {
+    this.runtime = runtime;
+    this.onEvent = onEvent;
+    this.conversation = conversation;
+    this.#lanes = lanes;
+    this.#supersede = supersede;
+    this.#maxWaitMs = maxWaitMs;
+  }
+
+  acquire(scope: CallScope, onQueued: OnQueued): Observable<LanePlace> {
+    return this.#lanes.acquire({
+      callId: scope.callId,
+      model: scope.model,
+      tenant: scope.tenant,
+      priority: scope.priority,
+      deadlineAtMs: scope.deadlineAtMs,
+      conversation: this.conversation,
+      supersede: this.#supersede,
+      maxWaitMs: this.#maxWaitMs,
+      onQueued,
+    });
+  }
+
+  waitedMs(place: LanePlace): number {
+    return place.waitedMs;
+  }
+
+  onLost(place: LanePlace, lose: (error: unknown) => void): void {
+    place.onLost(lose);
+  }
+
+  /** A process that stood still finds out too late by its timers: what came meanwhile would be passed on before. */
+  guard<T>(place: LanePlace, source: Observable<T>): Observable<T> {
+    // Stryker disable next-line ConditionalExpression: there would be nothing to call
+    if (place.check === undefined) return source;
+    // Stryker disable next-line OptionalChaining: it is there
+    const check = (): void => place.check?.();
+    return source.pipe(tap({ next: check, error: check, complete: check }));
+  }
+
+  release(place: LanePlace): void {
+    place.release();
+  }
 }

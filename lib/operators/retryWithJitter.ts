@@ -1,4 +1,4 @@
-import { defer } from 'rxjs';
+import { Observable } from 'rxjs';
 import type { MonoTypeOperatorFunction, OperatorFunction } from 'rxjs';
 import { CallScope } from '../core/CallScope.ts';
 import { currentScope } from '../core/currentScope.ts';
@@ -64,11 +64,12 @@ export function retryWithJitter<T>(options: RetryWithJitterOptions<T> = {}): Ope
 export function retrying<T>(settings: RetrySettings<T>): OperatorFunction<T, T | Restart> {
   const { runtime, model } = settings;
   return (source) =>
-    defer(() => {
+    // Hand-written: the run subscribes for its consumer itself, attempt after attempt.
+    new Observable((subscriber) => {
       const downward = currentScope();
       const outer = downward ?? CallScope.start(runtime);
       // Stryker disable next-line ConditionalExpression,LogicalOperator: a copy would say the same
       const scope = model === undefined || model === outer.model ? outer : outer.with({ model });
-      return new RetryRun(settings, source, scope, downward).attempt();
+      new RetryRun(settings, source, scope, downward).attempt(subscriber);
     });
 }

@@ -17,9 +17,12 @@ export function scoped<T>(
   return new Observable<T>((subscriber) => subscribeScoped(source, subscriber, upward, downward, hooks));
 }
 
+/** What is subscribed to, or what makes it in the frame that it is subscribed in, as `defer` would. */
+export type Source<T> = Observable<T> | (() => Observable<T>);
+
 /** What {@link scoped} does when `subscriber` subscribes to it. Throws what `before` and `subscribed` throw. */
 export function subscribeScoped<T>(
-  source: Observable<T>,
+  source: Source<T>,
   subscriber: Subscriber<T>,
   upward: CallScope | undefined,
   downward: CallScope | undefined,
@@ -29,16 +32,21 @@ export function subscribeScoped<T>(
   const inner = home
     ? new HomeSubscriber(subscriber, downward, hooks, home)
     : new ScopedSubscriber(subscriber, downward, hooks);
-  hooks.before?.((error) => inner.error(error));
+  hooks.before?.(inner);
   if (inner.closed) return;
   inner.subscribeTo(source, upward);
   hooks.subscribed?.(inner.closed);
 }
 
+/** Ends a stream with an error from outside. */
+export interface End {
+  error(error: unknown): void;
+}
+
 /** What `tap` and `catchError` would hear, and more; a hook that throws ends the stream with that error. */
 export interface ScopedHooks<T> {
-  /** Gets a function that ends the stream with an error from outside. Called before the source is subscribed to. */
-  before?(fail: (error: unknown) => void): void;
+  /** Gets what ends the stream with an error from outside. Called before the source is subscribed to. */
+  before?(end: End): void;
   /** The source has been subscribed to; `ended` if it was synchronous. */
   subscribed?(ended: boolean): void;
   /** Called before the first value is delivered. */
@@ -78,11 +86,14 @@ class ScopedSubscriber<T> extends Subscriber<T> {
     this.#hooks = hooks;
   }
 
-  subscribeTo(source: Observable<T>, upward: CallScope | undefined): void {
+  subscribeTo(source: Source<T>, upward: CallScope | undefined): void {
     const outer = swapScope(upward);
     this.#subscribing = true;
     try {
-      source.subscribe(this);
+      (typeof source === 'function' ? source() : source).subscribe(this);
+    } catch (error) {
+      // What an Observable throws it emits: this comes of one that could not be made.
+      this.error(error);
     } finally {
       this.#subscribing = false;
       swapScope(outer);

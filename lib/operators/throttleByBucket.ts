@@ -76,7 +76,7 @@ export function throttleByBucket<T>(
   options: ThrottleByBucketOptions = {},
 ): MonoTypeOperatorFunction<T> {
   const { cost = 0, tenant, priority, maxWaitMs, onEvent, runtime = systemRuntime } = options;
-  const costOf = costOption(cost);
+  const checked = costOption(cost);
   if (maxWaitMs !== undefined) zeroOrInfinity('maxWaitMs', maxWaitMs);
   if (tenant !== undefined) nonEmpty('tenant', tenant);
   if (priority !== undefined) nonEmpty('priority', priority);
@@ -87,7 +87,7 @@ export function throttleByBucket<T>(
     onEvent,
     acquire(scope, onQueued) {
       return quota.acquire({
-        cost: costOf(),
+        cost: typeof checked === 'function' ? checked() : checked,
         callId: scope.callId,
         model: scope.model,
         tenant: tenant ?? scope.tenant,
@@ -101,13 +101,11 @@ export function throttleByBucket<T>(
       });
     },
     waitedMs: (grant) => grant.waitedMs,
-    sink: (grant) => ({
-      sent: () => grant.sent?.(),
-      responded: (status) => grant.responded?.(status),
-      hints: (hints) => grant.observe(hints),
-      usage: (usage) => grant.settle(usage),
-    }),
     dispatched: (grant, sentFollows) => grant.dispatched(sentFollows),
+    sent: (grant) => grant.sent?.(),
+    responded: (grant, status) => grant.responded?.(status),
+    hints: (grant, hints) => grant.observe(hints),
+    usage: (grant, usage) => grant.settle(usage),
     release: (grant, outcome) => grant.release(outcome),
   });
 }

@@ -9,7 +9,7 @@ import { startTimer, systemRuntime } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
 import { Progress } from './Progress.ts';
 import { subscribeScoped } from './scoped.ts';
-import type { ScopedHooks } from './scoped.ts';
+import type { End, ScopedHooks } from './scoped.ts';
 
 export interface WithDeadlineOptions {
   /** Cuts the answer too, this long after the start. Milliseconds above 0, or `Infinity`. Default: `Infinity`. */
@@ -76,7 +76,7 @@ class DeadlineRun<T> implements ScopedHooks<T> {
   readonly #progress = new Progress();
   readonly #scope: CallScope;
   readonly #leftMs: number;
-  #fail: ((error: unknown) => void) | undefined;
+  #end: End | undefined;
   #committed = false;
   #stop: Cancel | undefined;
 
@@ -104,8 +104,8 @@ class DeadlineRun<T> implements ScopedHooks<T> {
     subscribeScoped(source$, this.#subscriber, this.#scope, this.#downward, this);
   }
 
-  before(fail: (error: unknown) => void): void {
-    this.#fail = fail;
+  before(end: End): void {
+    this.#end = end;
   }
 
   subscribed(ended: boolean): void {
@@ -117,12 +117,17 @@ class DeadlineRun<T> implements ScopedHooks<T> {
 
   first(): void {
     this.#committed = true;
-    this.#stop?.();
+    if (this.#stop === undefined) return;
+    this.#stop();
+    this.#subscriber.remove(this.#stop);
+    this.#stop = undefined;
   }
 
   #failAfter(limitMs: number): Cancel {
     // Stryker disable next-line OptionalChaining: `before` comes first
-    return startTimer(this.#runtime, limitMs, () => this.#fail?.(deadlinePassed(this.#scope, this.#progress.stage)));
+    return startTimer(this.#runtime, limitMs, () =>
+      this.#end?.error(deadlinePassed(this.#scope, this.#progress.stage)),
+    );
   }
 }
 

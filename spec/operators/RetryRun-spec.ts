@@ -65,7 +65,7 @@ describe('RetryRun', () => {
 
   describe('a provider that stays silent', () => {
     const tries = (code: ErrorCode, stage: CallStage | undefined, leads: boolean | undefined): number => {
-      const route = leads === undefined ? undefined : { asked: new Set<string>(), leads: () => leads };
+      const route = leads === undefined ? undefined : { asked: [], leads: () => leads };
       return run({ attempts: 2 }, { route }, { error: failed(code, { while: stage }) }).script.startsMs.length;
     };
 

@@ -3,7 +3,6 @@ import { concat, defer, merge, NEVER, Observable, of, retry, Subject, throwError
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { CallScope } from '../../lib/core/CallScope.ts';
 import { currentScope, runInScope } from '../../lib/core/currentScope.ts';
-import type { AttemptSink } from '../../lib/core/AttemptSink.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
@@ -318,12 +317,11 @@ describe('holding', () => {
 
   it('passes on what the source says of its attempt', () => {
     const heard: unknown[] = [];
-    const sink: AttemptSink = {
-      dispatched: (atMs) => heard.push(['dispatched', atMs]),
-      responded: (status) => heard.push(['responded', status]),
-      hints: (hints) => heard.push(['hints', hints]),
-      usage: (usage) => heard.push(['usage', usage]),
-      closed: () => heard.push(['closed']),
+    const hears: Partial<Hold<string>> = {
+      dispatched: (held) => heard.push(['dispatched', held]),
+      responded: (held, status) => heard.push(['responded', held, status]),
+      hints: (held, hints) => heard.push(['hints', held, hints]),
+      usage: (held, usage) => heard.push(['usage', held, usage]),
     };
     const onScope = (scope: CallScope): void => {
       scope.responded(200);
@@ -334,16 +332,14 @@ describe('holding', () => {
       merge(
         defer(() => of(onScope(currentScope()!))),
         speakingSource(runtime, of(1)),
-      ).pipe(holding(hold({ sink: (held) => (heard.push(held), sink) }))),
+      ).pipe(holding(hold(hears))),
     );
 
     expect(heard).to.deep.equal([
-      'thing',
-      ['responded', 200],
-      ['hints', 'hints'],
-      ['usage', 'usage'],
-      ['dispatched', 0],
-      ['closed'],
+      ['responded', 'thing', 200],
+      ['hints', 'thing', 'hints'],
+      ['usage', 'thing', 'usage'],
+      ['dispatched', 'thing'],
     ]);
   });
 

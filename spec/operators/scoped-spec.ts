@@ -3,8 +3,8 @@ import { concat, EMPTY, NEVER, Observable, of, Subject, take, throwError } from 
 import type { Subscriber } from 'rxjs';
 import { CallScope } from '../../lib/core/CallScope.ts';
 import { currentScope } from '../../lib/core/currentScope.ts';
-import { scoped } from '../../lib/operators/scoped.ts';
-import type { ScopedHooks } from '../../lib/operators/scoped.ts';
+import { scoped, subscribeScoped } from '../../lib/operators/scoped.ts';
+import type { End, ScopedHooks } from '../../lib/operators/scoped.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 
 describe('scoped', () => {
@@ -68,14 +68,14 @@ describe('scoped', () => {
   });
 
   it('delivers nothing after one in the middle was ended from outside, however the source goes on', () => {
-    let fail: (error: unknown) => void = () => {};
+    let lost: End | undefined;
     let source: Subscriber<number> | undefined;
     const values = new Observable<number>((subscriber) => {
       source = subscriber;
       return () => log.push('left');
     });
     const log: unknown[] = [];
-    stack(values, { before: (end) => (fail = end) }).subscribe({
+    stack(values, { before: (end) => (lost = end) }).subscribe({
       next: (value) => log.push(value),
       error: (error) => {
         log.push(error);
@@ -84,7 +84,7 @@ describe('scoped', () => {
     });
     source?.next(1);
     source?.next(2);
-    fail('lost');
+    lost?.error('lost');
     source?.next(4);
     expect(log).to.deep.equal([1, 2, 'lost', 'left']);
   });
@@ -129,5 +129,39 @@ describe('scoped', () => {
     const [first = 0, second = 0] = passed;
     expect(first).to.be.greaterThan(2 * depth);
     expect(second).to.be.lessThan(depth);
+  });
+
+  describe('with what makes the source', () => {
+    /** Subscribes through one of them, and tells what comes down. */
+    const madeBy = (make: () => Observable<number>, hooks: ScopedHooks<number> = {}): unknown[] => {
+      const log: unknown[] = [];
+      new Observable<number>((subscriber) => subscribeScoped(make, subscriber, inner, outer, hooks)).subscribe({
+        next: (value) => log.push(value),
+        error: (error) => log.push(error),
+        complete: () => log.push('complete'),
+      });
+      return log;
+    };
+
+    it('makes it in the frame that it is subscribed in', () => {
+      const frames: (string | undefined)[] = [];
+      const made = madeBy(() => {
+        frames.push(currentScope()?.model);
+        return of(1);
+      });
+      expect(made).to.deep.equal([1, 'complete']);
+      expect(frames).to.deep.equal(['inner']);
+      expect(currentScope()).to.equal(undefined);
+    });
+
+    it('takes one that could not be made for one that failed', () => {
+      const refused = new Error('refused');
+      const make = (): never => {
+        throw refused;
+      };
+      expect(madeBy(make)).to.deep.equal([refused]);
+      expect(madeBy(make, { instead: (error) => of(error === refused ? 7 : 0) })).to.deep.equal([7, 'complete']);
+      expect(currentScope()).to.equal(undefined);
+    });
   });
 });
