@@ -1,9 +1,11 @@
 import type { Attempt, WireEvent } from '../core/attempt.ts';
 import { SluiceError } from '../core/errors.ts';
+import type { Runtime } from '../core/runtime.ts';
 import { headerOf } from '../wire/headers.ts';
 import type { HeaderReader } from '../wire/headers.ts';
 import { RepeatedChunk } from '../wire/RepeatedChunk.ts';
 import { SseDecoder } from '../wire/SseDecoder.ts';
+import type { SseHandlers } from '../wire/SseDecoder.ts';
 import { Utf8Reads } from '../wire/Utf8Reads.ts';
 import { firstByte } from './bodyReads.ts';
 import { isUsageReport } from './chunkFacts.ts';
@@ -33,16 +35,23 @@ export interface AnswerDecoderOptions {
   readonly maxBytes: number;
   readonly about: AboutAttempt;
   readonly headers: HeaderReader;
-  readonly wallNow: () => number;
+  readonly runtime: Runtime;
+}
+
+/** Who hears what an answer holds. */
+export interface AnswerReceiver {
+  next(event: WireEvent): void;
 }
 
 /**
  * Turns the bytes of an answer with a good status into what they hold. `push` and `end` throw SluiceError
  * `upstream_body_invalid` where that is no answer; it is of no further use then.
  */
-export class AnswerDecoder {
-  readonly #attempt: Pick<Attempt, 'api' | 'stream'>;
-  readonly #next: (event: WireEvent) => void;
+export class AnswerDecoder implements SseHandlers {
+  readonly #api: Attempt['api'];
+  readonly #stream: boolean;
+  /** Undefined where nobody is there any more. */
+  #receiver: AnswerReceiver | undefined;
   readonly #options: AnswerDecoderOptions;
   #holds: 'nothing' | 'events' | 'json' | 'page' = 'nothing';
   #sse: SseDecoder | undefined;
@@ -52,17 +61,17 @@ export class AnswerDecoder {
   #utf8: Utf8Reads | undefined;
   #text = '';
   #size = 0;
-  #left = false;
   #ended = false;
 
   constructor(
-    attempt: Pick<Attempt, 'api' | 'stream'>,
-    next: (event: WireEvent) => void,
+    { api, stream }: Pick<Attempt, 'api' | 'stream'>,
+    receiver: AnswerReceiver,
     options: AnswerDecoderOptions,
   ) {
-    this.#attempt = attempt;
-    this.#repeated = attempt.api === 'chat' ? new RepeatedChunk() : undefined;
-    this.#next = next;
+    this.#api = api;
+    this.#stream = stream;
+    this.#repeated = api === 'chat' ? new RepeatedChunk() : undefined;
+    this.#receiver = receiver;
     this.#options = options;
   }
 
@@ -73,11 +82,11 @@ export class AnswerDecoder {
 
   /** Passes on nothing more, whatever still comes. */
   leave(): void {
-    this.#left = true;
+    this.#receiver = undefined;
   }
 
   push(bytes: Uint8Array): void {
-    if (this.#left) return;
+    if (this.#receiver === undefined) return;
     if (this.#holds === 'nothing') {
       // Blank lines keep a connection alive, and say nothing of what follows.
       const byte = firstByte(bytes);
@@ -90,7 +99,7 @@ export class AnswerDecoder {
 
   /** The body came to its clean end. */
   end(): void {
-    if (this.#left) return;
+    if (this.#receiver === undefined) return;
     switch (this.#holds) {
       case 'events':
         return this.#endEvents();
@@ -103,41 +112,42 @@ export class AnswerDecoder {
   }
 
   #begin(byte: number): void {
-    const { stream } = this.#attempt;
+    const stream = this.#stream;
     if (stream && byte === LESS_THAN) this.#holds = 'page';
     else if (!stream || byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#holds = 'json';
     else {
       this.#holds = 'events';
-      const handlers = {
-        event: (data: string, event: string | undefined) => this.#event(data, event),
-        comment: () => {
-          this.#events++;
-          if (!this.#left) this.#next(COMMENT);
-        },
-      };
-      this.#sse = new SseDecoder(handlers, { maxEventBytes: this.#options.maxBytes });
+      this.#sse = new SseDecoder(this, { maxEventBytes: this.#options.maxBytes });
     }
   }
 
-  #event(data: string, event: string | undefined): void {
+  /** For the decoder of the event stream. */
+  comment(): void {
     this.#events++;
-    if (this.#left) return;
+    this.#receiver?.next(COMMENT);
+  }
+
+  /** For the decoder of the event stream. */
+  event(data: string, event: string | undefined): void {
+    this.#events++;
+    const receiver = this.#receiver;
+    if (receiver === undefined) return;
     const added = event === undefined ? this.#repeated?.textOf(data) : undefined;
     if (added !== undefined) {
       this.#ended = false;
-      this.#next(new RepeatedData(data, added, this.#repeated?.mould));
+      receiver.next(new RepeatedData(data, added, this.#repeated?.mould));
       return;
     }
     if (data.startsWith('[DONE]')) {
       this.#ended = true;
-      this.#next(DONE);
+      receiver.next(DONE);
       return;
     }
     const value = this.#parsed(data, event);
     if (value === undefined) return;
     if (event === undefined) this.#repeated?.learn(data, value);
-    this.#ended = this.#attempt.api === 'chat' ? isUsageReport(value) : isTerminal(value);
-    this.#next({ kind: 'data', value, event, size: data.length, text: data });
+    this.#ended = this.#api === 'chat' ? isUsageReport(value) : isTerminal(value);
+    receiver.next({ kind: 'data', value, event, size: data.length, text: data });
   }
 
   #parsed(data: string, event: string | undefined): unknown {
@@ -179,23 +189,22 @@ export class AnswerDecoder {
     const value = this.#wholeValue(text);
     if (value === undefined) throw this.#invalid(text);
     // What was made into a chunk is not what came.
-    const kept = this.#attempt.stream ? undefined : text;
-    this.#next({ kind: 'data', value, event: undefined, size: text.length, text: kept });
+    const kept = this.#stream ? undefined : text;
+    this.#receiver?.next({ kind: 'data', value, event: undefined, size: text.length, text: kept });
   }
 
   #wholeValue(text: string): unknown {
-    const { api, stream } = this.#attempt;
     try {
       const value: unknown = JSON.parse(text);
-      return stream ? asChunk(api, value) : identified(value, this.#options.about.requestId);
+      return this.#stream ? asChunk(this.#api, value) : identified(value, this.#options.about.requestId);
     } catch {
       return undefined;
     }
   }
 
   #invalid(text: string): SluiceError {
-    const { about, headers, wallNow } = this.#options;
-    return invalidBody(text, { status: about.status ?? 200, headers }, about, wallNow());
+    const { about, headers, runtime } = this.#options;
+    return invalidBody(text, { status: about.status ?? 200, headers }, about, runtime.clock.wallNow());
   }
 }
 

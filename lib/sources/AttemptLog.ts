@@ -1,25 +1,28 @@
 import type { Answer } from '../core/answer.ts';
-import type { WireEvent } from '../core/attempt.ts';
+import type { WireHead } from '../core/attempt.ts';
+import type { AttemptSink } from '../core/AttemptSink.ts';
 import { CallScope } from '../core/CallScope.ts';
 import type { AttemptContent } from '../core/content.ts';
 import { currentScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import type { AttemptRecord } from '../core/errors.ts';
 import type { Usage } from '../core/hints.ts';
+import type { AnswerFindings } from '../wire/ChunkReader.ts';
 import type { AttemptSettings } from './AttemptOptions.ts';
 import { isBilled } from './isBilled.ts';
 
-/** What an attempt came to, in so far as it is known. */
-export interface AttemptFindings {
-  readonly usage: Usage | undefined;
-  readonly responseId: string | undefined;
-  readonly responseModel: string | undefined;
-  readonly serviceTier: string | undefined;
-  readonly systemFingerprint: string | undefined;
-  readonly finishReasons: readonly string[];
+/** The attempt that a log is of, as far as the log asks it. */
+export interface LoggedAttempt {
+  /** It leaves now. */
+  dispatched(atMs: number): void;
+  readonly streamed: boolean;
+  /** Guesses what it was billed, where the provider does not say. */
+  estimatedUsage?(): Usage;
+  /** What is captured of it, where anything is. */
+  captured?(): Omit<AttemptContent, 'attempt'>;
 }
 
-export const NOTHING_FOUND: AttemptFindings = {
+export const NOTHING_FOUND: AnswerFindings = {
   usage: undefined,
   responseId: undefined,
   responseModel: undefined,
@@ -32,14 +35,11 @@ export const NOTHING_FOUND: AttemptFindings = {
  * Tells the scope and the listeners of one attempt what happens to it, and keeps its record. Make it while being
  * subscribed: it takes the frame that the subscription runs in.
  */
-export class AttemptLog {
+export class AttemptLog implements AttemptSink {
   /** The frame to subscribe and send in. */
   readonly scope: CallScope;
   readonly model: string | undefined;
-  /** Makes what is captured of the attempt; set where it is. */
-  contentOf: (() => Omit<AttemptContent, 'attempt'>) | undefined;
-  /** Guesses what the attempt was billed, where the provider does not say. */
-  estimate: { readonly streamed: boolean; usage(): Usage } | undefined;
+  readonly #attempt: LoggedAttempt;
   readonly #settings: AttemptSettings;
   #sentAtMs: number | undefined;
   #status: number | undefined;
@@ -49,24 +49,22 @@ export class AttemptLog {
   #lastContentAtMs = 0;
   #ended = false;
 
-  constructor(settings: AttemptSettings, model: string | undefined, onDispatched?: (atMs: number) => void) {
+  constructor(attempt: LoggedAttempt, settings: AttemptSettings, model: string | undefined) {
     const outer = currentScope() ?? CallScope.start(settings.runtime);
     // A plain re-subscription, such as that of RxJS's own `retry`, comes in the frame of the attempt before it.
     const numbered = outer.call.dispatched < outer.attempt ? outer : outer.forNextAttempt();
+    this.#attempt = attempt;
     this.#settings = settings;
     this.model = model ?? numbered.model;
-    this.scope = numbered.with({
-      model,
-      onEvent: settings.onEvent,
-      sink: {
-        dispatched: (atMs) => {
-          if (this.#sentAtMs !== undefined) return;
-          this.#sentAtMs = atMs;
-          this.scope.report(atMs, { type: 'attempt.started', server: settings.server });
-          onDispatched?.(atMs);
-        },
-      },
-    });
+    this.scope = numbered.with({ model, onEvent: settings.onEvent, sink: this });
+  }
+
+  /** For the scope. */
+  dispatched(atMs: number): void {
+    if (this.#sentAtMs !== undefined) return;
+    this.#sentAtMs = atMs;
+    this.scope.report(atMs, { type: 'attempt.started', server: this.#settings.server });
+    this.#attempt.dispatched(atMs);
   }
 
   get status(): number | undefined {
@@ -79,7 +77,7 @@ export class AttemptLog {
     return this.#settings.runtime.clock.now();
   }
 
-  head({ status, requestId, hints }: WireEvent & { kind: 'head' }): void {
+  head({ status, requestId, hints }: WireHead): void {
     this.#status = status;
     this.#requestId = requestId;
     this.scope.responded(status);
@@ -101,17 +99,17 @@ export class AttemptLog {
     this.scope.report(atMs, { type: 'committed', firstContentMs: atMs - (this.#sentAtMs ?? atMs) });
   }
 
-  succeeded(findings: AttemptFindings = NOTHING_FOUND): void {
+  succeeded(findings: AnswerFindings = NOTHING_FOUND): void {
     this.#end('success', undefined, findings);
   }
 
   /** The caller left. */
-  dropped(findings: AttemptFindings = NOTHING_FOUND): void {
+  dropped(findings: AnswerFindings = NOTHING_FOUND): void {
     this.#end('dropped', undefined, findings);
   }
 
   /** Returns the error as the consumer gets it: with the attempt, and with all that failed before it. */
-  failed(error: SluiceError, findings: AttemptFindings = NOTHING_FOUND, partial?: Answer): SluiceError {
+  failed(error: SluiceError, findings: AnswerFindings = NOTHING_FOUND, partial?: Answer): SluiceError {
     const { scope, model } = this;
     const sent = this.#sentAtMs !== undefined;
     const { status } = error;
@@ -139,20 +137,20 @@ export class AttemptLog {
   }
 
   #estimated(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined): Usage | undefined {
-    const { estimate, scope } = this;
-    if (estimate === undefined || !scope.heard) return undefined;
-    const { streamed } = estimate;
+    const attempt = this.#attempt;
+    if (attempt.estimatedUsage === undefined || !this.scope.heard) return undefined;
+    const { streamed } = attempt;
     const billed = isBilled({ outcome, error, status: this.#status, streamed, content: this.#contentChunks > 0 });
-    return billed ? estimate.usage() : undefined;
+    return billed ? attempt.estimatedUsage() : undefined;
   }
 
-  #end(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined, findings: AttemptFindings): void {
+  #end(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined, findings: AnswerFindings): void {
     if (this.#ended) return;
     this.#ended = true;
     const { usage, responseId, responseModel, serviceTier, systemFingerprint, finishReasons } = findings;
     if (this.#sentAtMs === undefined) return;
     if (usage !== undefined) this.scope.usage(usage);
-    if (this.contentOf !== undefined) this.scope.content(this.contentOf());
+    if (this.scope.wantsContent && this.#attempt.captured) this.scope.content(this.#attempt.captured());
     const nowMs = this.#nowMs;
     this.scope.report(nowMs, {
       type: 'attempt.ended',

@@ -96,38 +96,53 @@ export interface AttemptSettings {
   readonly runtime: Runtime;
 }
 
+const CALLBACKS = ['classify', 'onHints', 'onEvent'] as const;
+const BOUNDS = ['maxEventBytes', 'maxHeldChunks', 'maxHeldBytes'] as const;
+const STAGES = ['headersMs', 'firstContentMs', 'idleMs', 'responseMs'] as const;
+const NO_HEADERS: AttemptSettings['headers'] = Object.freeze({});
+const USUAL_TIMEOUTS: AttemptSettings['timeouts'] = checkedTimeouts({});
+
 /** @throws SluiceError `invalid_option` for an option out of its range. */
-export function attemptSettings(options: AttemptOptions): AttemptSettings {
-  const { timeouts = {} } = options;
-  const stage = (name: 'headersMs' | 'idleMs'): number =>
-    positiveOrInfinity(`timeouts.${name}`, timeouts[name] ?? STAGE_TIMER_DEFAULTS[name]);
-  const optional = (name: 'firstContentMs' | 'responseMs'): number | undefined => {
-    const limitMs = timeouts[name];
-    return limitMs === undefined ? undefined : positiveOrInfinity(`timeouts.${name}`, limitMs);
-  };
+export function attemptSettings(
+  options: AttemptOptions,
+  server: ServerAddress | undefined = options.server,
+): AttemptSettings {
+  for (const name of CALLBACKS) {
+    const given: unknown = options[name];
+    if (given !== undefined && typeof given !== 'function') throw invalidOption(name, 'a function', given);
+  }
+  // What is not given is nothing to check: most calls give none.
+  for (const name of BOUNDS) {
+    if (options[name] !== undefined) wholeNumber(name, options[name] ?? SOURCE_DEFAULTS[name]);
+  }
   return {
-    timeouts: {
-      headersMs: stage('headersMs'),
-      firstContentMs: optional('firstContentMs'),
-      idleMs: stage('idleMs'),
-      tailMs: zeroOrInfinity('timeouts.tailMs', timeouts.tailMs ?? STAGE_TIMER_DEFAULTS.tailMs),
-      responseMs: optional('responseMs'),
-    },
-    headers: options.headers ?? {},
-    classify: callback('classify', options.classify),
-    onHints: callback('onHints', options.onHints),
-    onEvent: callback('onEvent', options.onEvent),
+    timeouts: options.timeouts === undefined ? USUAL_TIMEOUTS : checkedTimeouts(options.timeouts),
+    headers: options.headers ?? NO_HEADERS,
+    classify: options.classify,
+    onHints: options.onHints,
+    onEvent: options.onEvent,
     demand: options.demand,
     includeUsage: options.includeUsage ?? SOURCE_DEFAULTS.includeUsage,
-    maxEventBytes: wholeNumber('maxEventBytes', options.maxEventBytes ?? SOURCE_DEFAULTS.maxEventBytes),
-    maxHeldChunks: wholeNumber('maxHeldChunks', options.maxHeldChunks ?? SOURCE_DEFAULTS.maxHeldChunks),
-    maxHeldBytes: wholeNumber('maxHeldBytes', options.maxHeldBytes ?? SOURCE_DEFAULTS.maxHeldBytes),
-    server: options.server,
+    maxEventBytes: options.maxEventBytes ?? SOURCE_DEFAULTS.maxEventBytes,
+    maxHeldChunks: options.maxHeldChunks ?? SOURCE_DEFAULTS.maxHeldChunks,
+    maxHeldBytes: options.maxHeldBytes ?? SOURCE_DEFAULTS.maxHeldBytes,
+    server,
     runtime: options.runtime ?? systemRuntime,
   };
 }
 
-function callback<F>(option: string, value: F | undefined): F | undefined {
-  if (value === undefined || typeof value === 'function') return value;
-  throw invalidOption(option, 'a function', value);
+function checkedTimeouts(timeouts: StageTimeouts): AttemptSettings['timeouts'] {
+  const limits = {
+    headersMs: timeouts.headersMs ?? STAGE_TIMER_DEFAULTS.headersMs,
+    firstContentMs: timeouts.firstContentMs,
+    idleMs: timeouts.idleMs ?? STAGE_TIMER_DEFAULTS.idleMs,
+    tailMs: timeouts.tailMs ?? STAGE_TIMER_DEFAULTS.tailMs,
+    responseMs: timeouts.responseMs,
+  };
+  for (const name of STAGES) {
+    const limitMs = limits[name];
+    if (limitMs !== undefined) positiveOrInfinity(`timeouts.${name}`, limitMs);
+  }
+  zeroOrInfinity('timeouts.tailMs', limits.tailMs);
+  return limits;
 }

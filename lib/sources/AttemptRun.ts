@@ -1,11 +1,14 @@
-import type { Subscriber } from 'rxjs';
+import type { Subscriber, Unsubscribable } from 'rxjs';
 import type { AttemptSource, WireData, WireEvent, WireHead } from '../core/attempt.ts';
+import type { AttemptContent } from '../core/content.ts';
 import { currentScope, deliverIn, runInScope } from '../core/currentScope.ts';
 import type { SluiceError } from '../core/errors.ts';
 import { isSluiceError } from '../core/errors.ts';
+import type { Usage } from '../core/hints.ts';
 import type { ChunkReader } from '../wire/ChunkReader.ts';
 import { estimateUsage } from '../wire/estimateUsage.ts';
 import { AttemptLog } from './AttemptLog.ts';
+import type { LoggedAttempt } from './AttemptLog.ts';
 import type { AttemptSettings } from './AttemptOptions.ts';
 import { chunkReader } from './chunkReader.ts';
 import type { AttemptCall } from './chunkReader.ts';
@@ -17,16 +20,19 @@ import { requestBody } from './requestBody.ts';
 import { stageLimits } from './stageLimits.ts';
 import type { StageCut } from './StageTimers.ts';
 import { StageWatch } from './StageWatch.ts';
+import type { WatchedAttempt } from './StageWatch.ts';
 import { isUsageRefusal, refusesUsage, rememberRefusal } from './usageRefusals.ts';
 import { WireSubscriber } from './WireSubscriber.ts';
+import type { WireReceiver } from './WireSubscriber.ts';
 
 /** One subscription to an attempt: observes its wire events, and passes on chunks and one end. */
-export class AttemptRun<T> {
+export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceiver, Unsubscribable {
   readonly #call: AttemptCall;
   readonly #settings: AttemptSettings;
   readonly #log: AttemptLog;
   readonly #watch: StageWatch;
-  #held: HeldChunks<T>;
+  /** Until there is content, or too much to be held. */
+  #held: HeldChunks<T> | undefined;
   readonly #out: { next(value: T): void; error(error: unknown): void; complete(): void };
   #reader: ChunkReader | undefined;
   #source: AttemptSource | undefined;
@@ -44,20 +50,28 @@ export class AttemptRun<T> {
     this.#call = call;
     this.#settings = settings;
     this.#out = deliverIn(currentScope(), subscriber);
-    this.#log = new AttemptLog(settings, typeof model === 'string' ? model : undefined, (atMs) =>
-      this.#watch.dispatched(atMs),
-    );
-    if (this.#log.scope.wantsContent) {
-      this.#log.contentOf = () => ({ api: call.api, request: call.request, answer: this.#reader?.partial() });
-    }
-    this.#log.estimate = {
-      streamed: call.stream,
-      usage: () => estimateUsage(call.request, this.#reader?.partial()),
-    };
+    this.#log = new AttemptLog(this, settings, typeof model === 'string' ? model : undefined);
     const { runtime } = settings;
     const limits = stageLimits(settings, this.#log.scope, runtime.clock.now());
-    this.#watch = new StageWatch(limits, call.stream, runtime, (cut) => this.#cut(cut));
+    this.#watch = new StageWatch(this, limits, call.stream, runtime);
     this.#held = new HeldChunks(settings.maxHeldChunks, settings.maxHeldBytes);
+  }
+
+  get streamed(): boolean {
+    return this.#call.stream;
+  }
+
+  estimatedUsage(): Usage {
+    return estimateUsage(this.#call.request, this.#reader?.partial());
+  }
+
+  captured(): Omit<AttemptContent, 'attempt'> {
+    const { api, request } = this.#call;
+    return { api, request, answer: this.#reader?.partial() };
+  }
+
+  dispatched(atMs: number): void {
+    this.#watch.dispatched(atMs);
   }
 
   get #wallNowMs(): number {
@@ -91,7 +105,7 @@ export class AttemptRun<T> {
 
   /** Whether the request was refused for what it asked besides, and has been sent again without. */
   #sentWithoutUsage(error: SluiceError): boolean {
-    if (!this.#hideUsage || this.#sends > 1 || !this.#held.holding || !isUsageRefusal(error)) return false;
+    if (!this.#hideUsage || this.#sends > 1 || this.#held === undefined || !isUsageRefusal(error)) return false;
     this.#upstream?.unsubscribe();
     this.#reader = undefined;
     this.#held = new HeldChunks(this.#settings.maxHeldChunks, this.#settings.maxHeldBytes);
@@ -100,10 +114,10 @@ export class AttemptRun<T> {
   }
 
   /** The consumer is gone, or has had its end. */
-  leave(): void {
+  unsubscribe(): void {
     if (this.over) return;
     this.#stop();
-    this.#log.dropped(this.#reader);
+    this.#log.dropped(this.#reader?.findings);
     this.#upstream?.unsubscribe();
   }
 
@@ -181,13 +195,16 @@ export class AttemptRun<T> {
 
   #emit(value: T, size: number | undefined): void {
     if (this.over) return;
-    if (!this.#held.holding) this.#out.next(value);
+    if (this.#held === undefined) this.#out.next(value);
     else if (!this.#held.push(value, size)) this.#release();
   }
 
   /** Emits what is held, as far as the consumer wants it. */
   #release(): void {
-    for (const chunk of this.#held.take()) {
+    const held = this.#held;
+    if (held === undefined) return;
+    this.#held = undefined;
+    for (const chunk of held.chunks) {
       if (this.over) return;
       this.#out.next(chunk);
     }
@@ -207,7 +224,7 @@ export class AttemptRun<T> {
     this.#release();
     if (this.over) return;
     this.#stop();
-    this.#log.succeeded(this.#reader);
+    this.#log.succeeded(this.#reader?.findings);
     this.#upstream?.unsubscribe();
     this.#out.complete();
   }
@@ -216,7 +233,7 @@ export class AttemptRun<T> {
     this.#stop();
     const reader = this.#reader;
     const partial = reader === undefined || reader.empty || !this.#call.stream ? undefined : reader.partial();
-    const failure = this.#log.failed(classifyFailure(this.#settings.classify, error), reader, partial);
+    const failure = this.#log.failed(classifyFailure(this.#settings.classify, error), reader?.findings, partial);
     this.#upstream?.unsubscribe();
     this.#out.error(failure);
   }
@@ -227,7 +244,7 @@ export class AttemptRun<T> {
     this.#watch.stop();
   }
 
-  #cut(cut: StageCut): void {
+  cut(cut: StageCut): void {
     if (cut.kind === 'tail') this.#succeed();
     else this.#fail(cutError(cut, this.#log));
   }

@@ -1,24 +1,28 @@
-import type { Subscriber } from 'rxjs';
+import type { Subscriber, Unsubscribable } from 'rxjs';
 import { currentScope, deliverIn } from '../core/currentScope.ts';
 import { isSluiceError } from '../core/errors.ts';
 import type { SluiceError } from '../core/errors.ts';
 import type { Usage } from '../core/hints.ts';
 import { startTimer } from '../core/runtime.ts';
 import type { Cancel } from '../core/runtime.ts';
+import type { AnswerFindings } from '../wire/ChunkReader.ts';
 import { readUsage } from '../wire/usage.ts';
 import { AttemptLog, NOTHING_FOUND } from './AttemptLog.ts';
-import type { AttemptFindings } from './AttemptLog.ts';
+import type { LoggedAttempt } from './AttemptLog.ts';
 import type { AttemptSettings } from './AttemptOptions.ts';
 import { classifyFailure } from './classifyFailure.ts';
 import { CLOSE_WITHIN_MS } from './Exchange.ts';
 import { cutError, deadlinePassed, sendFailure } from './failures.ts';
 import { stageLimits } from './stageLimits.ts';
+import type { StageCut } from './StageTimers.ts';
 import { StageWatch } from './StageWatch.ts';
+import type { WatchedAttempt } from './StageWatch.ts';
 
 type Call<T> = (signal: AbortSignal) => PromiseLike<T | AsyncIterable<T>>;
 
 /** One subscription to a call that brings its own transport. */
-export class CallRun<T> {
+export class CallRun<T> implements LoggedAttempt, WatchedAttempt, Unsubscribable {
+  readonly streamed = false;
   readonly #call: Call<T>;
   readonly #settings: AttemptSettings;
   readonly #log: AttemptLog;
@@ -39,12 +43,10 @@ export class CallRun<T> {
     this.#call = call;
     this.#settings = settings;
     this.#out = deliverIn(currentScope(), subscriber);
-    this.#log = new AttemptLog(settings, model, (atMs) => this.#watch.dispatched(atMs));
+    this.#log = new AttemptLog(this, settings, model);
     const { runtime } = settings;
     const limits = stageLimits(settings, this.#log.scope, runtime.clock.now());
-    this.#watch = new StageWatch(limits, false, runtime, (cut) => {
-      if (cut.kind !== 'tail') this.#fail(cutError(cut, this.#log));
-    });
+    this.#watch = new StageWatch(this, limits, this.streamed, runtime);
   }
 
   start(): void {
@@ -56,14 +58,22 @@ export class CallRun<T> {
     void this.#run();
   }
 
+  dispatched(atMs: number): void {
+    this.#watch.dispatched(atMs);
+  }
+
+  cut(cut: StageCut): void {
+    if (cut.kind !== 'tail') this.#fail(cutError(cut, this.#log));
+  }
+
   /** The consumer is gone, or has had its end. */
-  leave(): void {
+  unsubscribe(): void {
     if (this.#over) return;
     this.#stop();
     this.#log.dropped(this.#findings);
   }
 
-  get #findings(): AttemptFindings {
+  get #findings(): AnswerFindings {
     return { ...NOTHING_FOUND, usage: this.#usage };
   }
 

@@ -1,5 +1,5 @@
 import type OpenAI from 'openai';
-import type { Subscriber } from 'rxjs';
+import type { Subscriber, Unsubscribable } from 'rxjs';
 import type { Attempt, WireEvent } from '../core/attempt.ts';
 import { CallScope } from '../core/CallScope.ts';
 import { currentScope } from '../core/currentScope.ts';
@@ -9,8 +9,10 @@ import { startTimer } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
 import { readHints } from '../wire/hints.ts';
 import { AnswerBody } from './AnswerBody.ts';
+import { AnswerDecoder } from './AnswerDecoder.ts';
+import type { AnswerReceiver } from './AnswerDecoder.ts';
 import { captureFailures, isSentBySource } from './captureFailures.ts';
-import type { FailureSlot } from './captureFailures.ts';
+import type { CapturedFailure, FailureSlot } from './captureFailures.ts';
 import { requestIdOf, sendFailure, thrownError } from './failures.ts';
 import type { AboutAttempt } from './failures.ts';
 import { discard } from './readBounded.ts';
@@ -28,14 +30,14 @@ export const CLOSE_WITHIN_MS = 1_000;
  * One request through an OpenAI client, from dispatch until nothing of it runs any more. Then it lets go of the call:
  * the SDK's maps keep what they know of a request alive through young collections, and everything with it.
  */
-export class Exchange {
+export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
+  readonly runtime: Runtime;
+  captured: CapturedFailure | undefined;
   readonly #client: OpenAI;
-  readonly #attempt: Attempt;
   readonly #maxEventBytes: number;
-  readonly #runtime: Runtime;
   readonly #controller = new AbortController();
-  readonly #slot: FailureSlot;
-  readonly #fetchOptions: object;
+  /** Until it was sent: a request may be large. */
+  #attempt: Attempt | undefined;
   #about: AboutAttempt;
   #subscriber: Subscriber<WireEvent> | undefined;
   #scope: CallScope | undefined;
@@ -55,38 +57,46 @@ export class Exchange {
     this.#attempt = attempt;
     this.#subscriber = subscriber;
     this.#maxEventBytes = options.maxEventBytes;
-    this.#runtime = options.runtime;
+    this.runtime = options.runtime;
     this.#scope = currentScope() ?? CallScope.start(options.runtime);
     const { model } = attempt.request;
     this.#about = { model: typeof model === 'string' ? model : undefined, status: undefined, requestId: undefined };
-    const { runtime } = options;
-    this.#slot = { runtime, captured: undefined, sent: () => this.#scope?.sent(runtime.clock.now()) };
-    this.#fetchOptions = captureFailures(client, this.#slot);
   }
 
+  /** Sends in the same tick. */
   start(): void {
-    this.#scope?.dispatched(this.#runtime.clock.now(), isSentBySource(this.#fetchOptions));
     void this.#run();
   }
 
+  /** For the `fetch` of the client. */
+  sent(): void {
+    this.#scope?.sent(this.runtime.clock.now());
+  }
+
+  /** For the decoder of the answer. */
+  next(event: WireEvent): void {
+    this.#subscriber?.next(event);
+  }
+
   /** The subscriber is gone, or has had its end. */
-  leave(): void {
+  unsubscribe(): void {
     if (this.#settled || this.#left) return;
     this.#left = true;
-    if (this.#body?.leave()) this.#stopWaiting = startTimer(this.#runtime, LINGER_MS, () => this.#leaveAtOnce());
+    if (this.#body?.leave()) this.#stopWaiting = startTimer(this.runtime, LINGER_MS, () => this.#leaveAtOnce());
     else this.#leaveAtOnce();
   }
 
   #leaveAtOnce(): void {
     this.#abort();
-    this.#stopWaiting = startTimer(this.#runtime, CLOSE_WITHIN_MS, () => this.#close());
+    this.#stopWaiting = startTimer(this.runtime, CLOSE_WITHIN_MS, () => this.#close());
   }
 
   /** Never rejects. */
   async #run(): Promise<void> {
     let failure: SluiceError | undefined;
     try {
-      await this.#receive(await this.#send());
+      const body = this.#headed(await this.#send());
+      while (body?.take(await body.pull())) continue;
     } catch (thrown) {
       if (!this.#left) failure = this.#failure(thrown);
       this.#abort();
@@ -101,14 +111,11 @@ export class Exchange {
   }
 
   #send(): Promise<Response> {
-    const { api, request, headers } = this.#attempt;
-    const options = {
-      signal: this.#controller.signal,
-      maxRetries: 0,
-      timeout: SDK_TIMEOUT_MS,
-      headers,
-      fetchOptions: this.#fetchOptions,
-    };
+    const { api, request, headers } = this.#attempt as Attempt;
+    const fetchOptions = captureFailures(this.#client, this);
+    this.#scope?.dispatched(this.runtime.clock.now(), isSentBySource(fetchOptions));
+    const { signal } = this.#controller;
+    const options = { signal, maxRetries: 0, timeout: SDK_TIMEOUT_MS, headers, fetchOptions };
     const work = (): Promise<Response> =>
       api === 'chat'
         ? this.#client.chat.completions.create(request as never, options).asResponse()
@@ -116,33 +123,38 @@ export class Exchange {
     return this.#scope?.around(work) ?? work();
   }
 
-  async #receive(response: Response): Promise<void> {
+  /** Passes on the head. Returns the body, if it is still wanted. */
+  #headed(response: Response): AnswerBody | undefined {
     if (this.#left) return discard(response.body);
+    const attempt = this.#attempt as Attempt;
+    this.#attempt = undefined;
     const { status, headers } = response;
     const requestId = requestIdOf(headers);
     const hints = readHints({ status, headers, wallNowMs: this.#wallNowMs });
-    this.#about = { model: this.#about.model, status, requestId };
-    this.#body = new AnswerBody(response, this.#attempt, (event) => this.#subscriber?.next(event), {
+    const about = { model: this.#about.model, status, requestId };
+    this.#about = about;
+    const decoder = new AnswerDecoder(attempt, this, {
       maxBytes: this.#maxEventBytes,
-      about: this.#about,
-      wallNow: () => this.#wallNowMs,
+      about,
+      headers,
+      runtime: this.runtime,
     });
+    this.#body = new AnswerBody(response.body, decoder, attempt.demand);
     this.#subscriber?.next({ kind: 'head', status, requestId, hints });
-    if (this.#left) return discard(response.body);
-    await this.#body.read();
+    return this.#left ? discard(response.body) : this.#body;
   }
 
   /** Tells of the answer that the SDK turned into an exception, if there was one. */
   #failure(thrown: unknown): SluiceError {
     if (isSluiceError(thrown)) return thrown;
     if (this.#about.status !== undefined) return thrownError(thrown, this.#about, this.#wallNowMs);
-    const { head, error } = sendFailure(thrown, this.#slot.captured, this.#about.model, this.#wallNowMs);
+    const { head, error } = sendFailure(thrown, this.captured, this.#about.model, this.#wallNowMs);
     if (head !== undefined) this.#subscriber?.next(head);
     return error;
   }
 
   get #wallNowMs(): number {
-    return this.#runtime.clock.wallNow();
+    return this.runtime.clock.wallNow();
   }
 
   #abort(): void {

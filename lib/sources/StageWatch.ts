@@ -4,6 +4,12 @@ import type { Cancel, Runtime } from '../core/runtime.ts';
 import { StageTimers } from './StageTimers.ts';
 import type { StageCut, StageLimits } from './StageTimers.ts';
 
+/** Whose stages are watched. */
+export interface WatchedAttempt {
+  /** A limit was reached. */
+  cut(cut: StageCut): void;
+}
+
 /**
  * Runs {@link StageTimers} on one timer. It is armed anew only for an earlier instant; that a limit has moved back is
  * found when it fires, so progress costs no timer.
@@ -11,15 +17,15 @@ import type { StageCut, StageLimits } from './StageTimers.ts';
 export class StageWatch {
   readonly #timers: StageTimers;
   readonly #runtime: Runtime;
-  readonly #onCut: (cut: StageCut) => void;
+  readonly #attempt: WatchedAttempt;
   #stopTimer: Cancel | undefined;
   #armedForMs = Infinity;
   #stopped = false;
 
-  constructor(limits: StageLimits, streamed: boolean, runtime: Runtime, onCut: (cut: StageCut) => void) {
+  constructor(attempt: WatchedAttempt, limits: StageLimits, streamed: boolean, runtime: Runtime) {
+    this.#attempt = attempt;
     this.#timers = new StageTimers(limits, streamed);
     this.#runtime = runtime;
-    this.#onCut = onCut;
   }
 
   dispatched(atMs: number): void {
@@ -85,7 +91,7 @@ export class StageWatch {
     this.#stopTimer = startTimer(this.#runtime, Math.ceil(dueAtMs - this.#runtime.clock.now()), () => {
       this.#armedForMs = Infinity;
       if (this.#timers.dueAtMs() > this.#runtime.clock.now()) this.#arm();
-      else this.#onCut(this.#timers.cut());
+      else this.#attempt.cut(this.#timers.cut());
     });
   }
 }

@@ -1,7 +1,7 @@
 import { Observable } from 'rxjs';
 import type { AttemptSource } from '../core/attempt.ts';
 import { attemptSettings } from './AttemptOptions.ts';
-import type { AttemptOptions } from './AttemptOptions.ts';
+import type { AttemptOptions, AttemptSettings } from './AttemptOptions.ts';
 import { AttemptRun } from './AttemptRun.ts';
 import type { AttemptCall } from './chunkReader.ts';
 
@@ -27,11 +27,15 @@ export function attemptStream<T>(
   call: AttemptCall,
   options: AttemptOptions = {},
 ): Observable<T> {
-  const settings = attemptSettings(options);
+  return attemptBy(source, call, attemptSettings(options));
+}
+
+/** {@link attemptStream} with options that have been checked. */
+export function attemptBy<T>(source: AttemptSource, call: AttemptCall, settings: AttemptSettings): Observable<T> {
   // Hand-written: held chunks, limits and the end share one state, and a chunk may cost neither a timer nor a closure.
   return new Observable<T>((subscriber) => {
     const run = new AttemptRun<T>(subscriber, call, settings);
-    subscriber.add(() => run.leave());
+    subscriber.add(run);
     run.start(source);
   });
 }

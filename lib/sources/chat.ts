@@ -1,11 +1,9 @@
 import type OpenAI from 'openai';
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { Observable } from 'rxjs';
+import { askClient } from './askClient.ts';
 import type { AttemptOptions } from './AttemptOptions.ts';
-import { attemptStream } from './attemptStream.ts';
-import { openaiTransport } from './openaiTransport.ts';
 import type { ChatRequest } from './requests.ts';
-import { atServer } from './serverOf.ts';
 
 /**
  * A streamed chat completion. Cold: each subscription sends one request, and nothing is sent before.
@@ -51,10 +49,5 @@ export function chat(
   request: ChatRequest,
   options: AttemptOptions = {},
 ): Observable<ChatCompletionChunk> {
-  const transport = openaiTransport(client, options);
-  return attemptStream(
-    transport,
-    { api: 'chat', request: { ...request }, stream: true, provider: client },
-    atServer(client, options),
-  );
+  return askClient(client, { api: 'chat', request, stream: true }, options);
 }

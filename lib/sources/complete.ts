@@ -1,11 +1,9 @@
 import type OpenAI from 'openai';
 import type { ChatCompletion } from 'openai/resources/chat/completions';
 import type { Observable } from 'rxjs';
+import { askClient } from './askClient.ts';
 import type { AttemptOptions } from './AttemptOptions.ts';
-import { attemptStream } from './attemptStream.ts';
-import { openaiTransport } from './openaiTransport.ts';
 import type { ChatRequest } from './requests.ts';
-import { atServer } from './serverOf.ts';
 
 /**
  * A chat completion that is not streamed: one value, then completion. Cold and cancelled like {@link chat}.
@@ -42,6 +40,5 @@ export function complete(
   request: ChatRequest,
   options: AttemptOptions = {},
 ): Observable<ChatCompletion> {
-  const call = { api: 'chat', request: { ...request }, stream: false } as const;
-  return attemptStream(openaiTransport(client, options), call, atServer(client, options));
+  return askClient(client, { api: 'chat', request, stream: false }, options);
 }

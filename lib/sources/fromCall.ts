@@ -62,7 +62,7 @@ export function fromCall<T>(
   // Hand-written: RxJS's `from` does not end an async iterable whose next value is awaited, and takes no pace.
   return new Observable<T>((subscriber) => {
     const run = new CallRun<T>(call, subscriber, settings, options.model);
-    subscriber.add(() => run.leave());
+    subscriber.add(run);
     run.start();
   });
 }

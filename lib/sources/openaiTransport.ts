@@ -28,16 +28,29 @@ export interface OpenAITransportOptions {
  * @throws SluiceError `invalid_option` if `client` is no OpenAI client, or an option is out of its range.
  */
 export function openaiTransport(client: OpenAI, options: OpenAITransportOptions = {}): AttemptSource {
+  const { runtime = systemRuntime } = options;
+  checkClient(client);
+  const maxEventBytes = wholeNumber('maxEventBytes', options.maxEventBytes ?? SOURCE_DEFAULTS.maxEventBytes);
+  return clientSource(client, { maxEventBytes, runtime });
+}
+
+/** @throws SluiceError `invalid_option` if `client` is no OpenAI client. */
+export function checkClient(client: OpenAI): void {
   if (typeof client?.chat?.completions?.create !== 'function') {
     throw invalidOption('client', 'an OpenAI client', client);
   }
-  const { runtime = systemRuntime } = options;
-  const maxEventBytes = wholeNumber('maxEventBytes', options.maxEventBytes ?? SOURCE_DEFAULTS.maxEventBytes);
+}
+
+/** {@link openaiTransport} of what has been checked. */
+export function clientSource(
+  client: OpenAI,
+  settings: { readonly maxEventBytes: number; readonly runtime: Runtime },
+): AttemptSource {
   // Hand-written: it owns an AbortController and a body reader, and outlives the subscription until both have settled.
   return (attempt) =>
     new Observable<WireEvent>((subscriber) => {
-      const exchange = new Exchange(client, attempt, subscriber, { maxEventBytes, runtime });
+      const exchange = new Exchange(client, attempt, subscriber, settings);
       exchange.start();
-      return () => exchange.leave();
+      return exchange;
     });
 }

@@ -2,7 +2,7 @@ import { startTimer } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 
 /** Cancels without waiting; what comes of it is nobody's concern any more. */
-export function discard(body: { cancel(): Promise<void> } | null | undefined): void {
+export function discard(body: { cancel(): Promise<void> } | null | undefined): undefined {
   if (body && typeof body.cancel === 'function') body.cancel().catch(() => {});
 }
 

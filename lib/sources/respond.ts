@@ -1,11 +1,9 @@
 import type OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import type { Observable } from 'rxjs';
+import { askClient } from './askClient.ts';
 import type { AttemptOptions } from './AttemptOptions.ts';
-import { attemptStream } from './attemptStream.ts';
-import { openaiTransport } from './openaiTransport.ts';
 import type { ResponseRequest } from './requests.ts';
-import { atServer } from './serverOf.ts';
 
 /**
  * A streamed answer of the Responses API. Cold, held back until the first content, and cancelled like {@link chat}.
@@ -42,6 +40,5 @@ export function respond(
   request: ResponseRequest,
   options: AttemptOptions = {},
 ): Observable<ResponseStreamEvent> {
-  const call = { api: 'responses', request: { ...request }, stream: true } as const;
-  return attemptStream(openaiTransport(client, options), call, atServer(client, options));
+  return askClient(client, { api: 'responses', request, stream: true }, options);
 }

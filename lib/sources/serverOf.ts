@@ -1,5 +1,4 @@
 import type { ServerAddress } from '../core/attempt.ts';
-import type { AttemptOptions } from './AttemptOptions.ts';
 
 const known = new WeakMap<object, { readonly baseURL: string; readonly server: ServerAddress | undefined }>();
 
@@ -12,11 +11,6 @@ export function serverOf(client: object): ServerAddress | undefined {
   const server = addressOf(baseURL);
   known.set(client, { baseURL, server });
   return server;
-}
-
-/** The options of an attempt that is sent through `client`. */
-export function atServer(client: object, options: AttemptOptions): AttemptOptions {
-  return options.server === undefined ? { ...options, server: serverOf(client) } : options;
 }
 
 /** The host and port of an address. */

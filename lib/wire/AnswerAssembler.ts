@@ -1,19 +1,28 @@
 import type { Answer, AnswerChoice } from '../core/answer.ts';
 import type { Usage } from '../core/hints.ts';
 import { ChoiceBuilder } from './ChoiceBuilder.ts';
+import type { AnswerFindings } from './ChunkReader.ts';
+import { isFields } from './errorBody.ts';
+import type { Fields } from './errorBody.ts';
 import { addResponseEvent } from './responseEvents.ts';
 import { isCounted, readUsage } from './usage.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 type MakeChoice = (index: number) => ChoiceBuilder;
 
-/** Set by the class, which alone can reach its builders. */
+const makeBuilder: MakeChoice = (index) => new ChoiceBuilder(index);
+
+// Set by the class, which alone can reach what it has.
 let withChoices: (makeChoice: MakeChoice) => AnswerAssembler;
+let findings: (answer: AnswerAssembler) => AnswerFindings;
 
 /** An assembler for those who want to hear of each piece: by the builders of its choices. */
 export function assemblerOf(makeChoice: MakeChoice): AnswerAssembler {
   return withChoices(makeChoice);
+}
+
+/** What the answer says of itself. */
+export function findingsOf(answer: AnswerAssembler): AnswerFindings {
+  return findings(answer);
 }
 
 /**
@@ -25,8 +34,8 @@ export function assemblerOf(makeChoice: MakeChoice): AnswerAssembler {
  * several; what came before it is kept. Anything else that is not understood is ignored.
  */
 export class AnswerAssembler {
-  #makeChoice: MakeChoice = (index) => new ChoiceBuilder(index);
-  #choices: ChoiceBuilder[] = [];
+  #makeChoice = makeBuilder;
+  #choices: readonly ChoiceBuilder[] = [];
   #rawUsage: unknown;
   #usage: Usage | undefined;
   #model: string | undefined;
@@ -36,28 +45,34 @@ export class AnswerAssembler {
   #restarts = 0;
 
   static {
-    // Not an option of the constructor, which is public: builders are not.
+    // No option and no member of the class, which is public: builders and findings are not.
     withChoices = (makeChoice) => {
       const assembler = new AnswerAssembler();
       assembler.#makeChoice = makeChoice;
       return assembler;
     };
+    findings = (answer) => ({
+      usage: answer.usage,
+      responseId: answer.#id,
+      responseModel: answer.#model,
+      serviceTier: answer.#serviceTier,
+      systemFingerprint: answer.#systemFingerprint,
+      finishReasons: answer.finishReasons,
+    });
   }
 
   /** @returns Whether the chunk held content. */
   addChat(chunk: unknown): boolean {
-    const fields = asFields(chunk);
-    if (fields === undefined) return false;
-    let held = false;
-    if (typeof fields['model'] === 'string' && fields['model'] !== '') this.#model = fields['model'];
-    this.#named(fields);
+    if (!isFields(chunk)) return false;
+    const { model, usage, choices } = chunk;
+    if (typeof model === 'string' && model !== '') this.#model = model;
+    this.#named(chunk);
     // Noted first: a piece of a tool call may throw.
-    this.#noteUsage(chatUsage(fields));
-    const choices = fields['choices'];
+    this.#noteUsage(usage ?? vendorUsage(chunk));
+    let held = false;
     if (Array.isArray(choices)) {
       for (const choice of choices as unknown[]) {
-        const its = asFields(choice);
-        if (its !== undefined) held = this.#choice(its['index']).addChoice(its) || held;
+        if (isFields(choice)) held = this.#choice(choice['index']).addChoice(choice) || held;
       }
     }
     return held;
@@ -70,13 +85,15 @@ export class AnswerAssembler {
 
   /** @returns Whether the event held content. */
   addResponses(event: unknown): boolean {
-    const fields = asFields(event);
-    if (fields === undefined) return false;
-    const response = asFields(fields['response']) ?? (fields['object'] === 'response' ? fields : undefined);
-    if (typeof response?.['model'] === 'string') this.#model = response['model'];
-    if (response !== undefined) this.#named(response);
-    this.#noteUsage(response?.['usage']);
-    return addResponseEvent(this.#choice(0), fields);
+    if (!isFields(event)) return false;
+    const { response: inner } = event;
+    const response = isFields(inner) ? inner : event['object'] === 'response' ? event : undefined;
+    if (response !== undefined) {
+      if (typeof response['model'] === 'string') this.#model = response['model'];
+      this.#named(response);
+      this.#noteUsage(response['usage']);
+    }
+    return addResponseEvent(this.#choice(0), event);
   }
 
   /** What the provider counted, where no chunk says so. */
@@ -122,7 +139,9 @@ export class AnswerAssembler {
   }
 
   get finishReasons(): readonly string[] {
-    return this.#choices.map((choice) => choice.finishReason).filter((reason) => reason !== null);
+    const reasons: string[] = [];
+    for (const { finishReason } of this.#choices) if (finishReason !== null) reasons.push(finishReason);
+    return reasons;
   }
 
   get finishedCount(): number {
@@ -173,7 +192,7 @@ export class AnswerAssembler {
     const found = this.#choices[at];
     if (found?.index === index) return found;
     const made = this.#makeChoice(index);
-    this.#choices.splice(at, 0, made);
+    this.#choices = this.#choices.toSpliced(at, 0, made);
     return made;
   }
 
@@ -194,16 +213,9 @@ const NO_CHOICE: Omit<AnswerChoice, 'index'> = Object.freeze({
   finishReason: null,
 });
 
-/** Where vendors put the usage of a chunk: at the top, under their own name, or in the first choice. */
-function chatUsage(fields: Fields): unknown {
-  const usage = fields['usage'];
-  if (usage !== undefined && usage !== null) return usage;
-  const nested = asFields(fields['x_groq'])?.['usage'];
-  if (nested !== undefined) return nested;
-  const choices = fields['choices'];
-  return Array.isArray(choices) ? asFields(choices[0])?.['usage'] : undefined;
-}
-
-function asFields(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+/** Where vendors put the usage of a chunk but at its top: under their own name, or in the first choice. */
+function vendorUsage({ x_groq: vendor, choices }: Fields): unknown {
+  if (isFields(vendor) && vendor['usage'] !== undefined) return vendor['usage'];
+  const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return isFields(first) ? first['usage'] : undefined;
 }

@@ -1,9 +1,9 @@
 import type { Answer } from '../core/answer.ts';
 import { SluiceError } from '../core/errors.ts';
-import type { Usage } from '../core/hints.ts';
-import { AnswerAssembler } from './AnswerAssembler.ts';
-import type { ChunkReader, ChunkVerdict, ReaderContext } from './ChunkReader.ts';
+import { AnswerAssembler, findingsOf } from './AnswerAssembler.ts';
+import type { AnswerFindings, ChunkReader, ChunkVerdict, ReaderContext } from './ChunkReader.ts';
 import { classifyErrorObject, classifyInStream } from './classifyResponse.ts';
+import { holdsError } from './errorBody.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -34,9 +34,11 @@ export class ChatReader implements ChunkReader {
     const fields = value as Fields;
     const choices = fields['choices'];
     // Stryker disable next-line ConditionalExpression: to look for an error where a choice came only takes longer
-    if (!Array.isArray(choices) || choices.length === 0 || fields['error'] !== undefined) {
+    if (!Array.isArray(choices) || fields['error'] !== undefined) {
       const failure = classifyInStream(value, this.#context);
       if (failure !== undefined) return failure;
+    } else if (choices.length === 0 && holdsError(fields)) {
+      return classifyErrorObject(value, this.#context);
     }
     if (!Array.isArray(choices)) {
       if (Array.isArray(value) || !(KNOWN.some((key) => key in fields) || isEmptyObject(fields)))
@@ -72,23 +74,8 @@ export class ChatReader implements ChunkReader {
   get complete(): boolean {
     return this.state !== 'open';
   }
-  get usage(): Usage | undefined {
-    return this.#answer.usage;
-  }
-  get responseId(): string | undefined {
-    return this.#answer.id;
-  }
-  get responseModel(): string | undefined {
-    return this.#answer.model;
-  }
-  get serviceTier(): string | undefined {
-    return this.#answer.serviceTier;
-  }
-  get systemFingerprint(): string | undefined {
-    return this.#answer.systemFingerprint;
-  }
-  get finishReasons(): readonly string[] {
-    return this.#answer.finishReasons;
+  get findings(): AnswerFindings {
+    return findingsOf(this.#answer);
   }
   get empty(): boolean {
     return this.#answer.empty;

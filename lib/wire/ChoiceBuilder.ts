@@ -4,11 +4,14 @@ import { ToolCallBuilder } from './ToolCallBuilder.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
+const NO_CALLS: AnswerChoice['toolCalls'] = Object.freeze([]);
+
 /** One choice of an answer, growing. */
 export class ChoiceBuilder {
   readonly index: number;
-  readonly #tools = new ToolCallBuilder();
-  readonly items: ResponseItems = new ResponseItems();
+  /** Made for those who need them: most answers are text of a chat. */
+  #tools: ToolCallBuilder | undefined;
+  #items: ResponseItems | undefined;
   #text = '';
   #reasoning = '';
   #refusal = '';
@@ -24,15 +27,20 @@ export class ChoiceBuilder {
   get finishReason(): string | null {
     return this.#finishReason;
   }
+  get items(): ResponseItems {
+    return (this.#items ??= new ResponseItems());
+  }
   /** Nothing has come but white space. */
   get blank(): boolean {
     const written = this.#text + this.#reasoning + this.#refusal;
-    return !this.#other && this.#tools.size === 0 && written.trim() === '';
+    return !this.#other && !this.#hasTools && written.trim() === '';
   }
   get empty(): boolean {
-    return (
-      !this.#other && this.#text === '' && this.#reasoning === '' && this.#refusal === '' && this.#tools.size === 0
-    );
+    return !this.#other && this.#text === '' && this.#reasoning === '' && this.#refusal === '' && !this.#hasTools;
+  }
+
+  get #hasTools(): boolean {
+    return this.#tools !== undefined && this.#tools.size > 0;
   }
 
   addText(text: string): void {
@@ -121,17 +129,17 @@ export class ChoiceBuilder {
 
   addToolPiece(piece: unknown): boolean {
     this.#snapshot = undefined;
-    return this.#tools.add(piece);
+    return (this.#tools ??= new ToolCallBuilder()).add(piece);
   }
 
   /** Sets the whole arguments of a call whose pieces may have come before. @returns Whether any were new. */
   completeCall(id: string, args: unknown): boolean {
     this.#snapshot = undefined;
-    return this.#tools.complete(id, args);
+    return (this.#tools ??= new ToolCallBuilder()).complete(id, args);
   }
 
   hasCall(id: string): boolean {
-    return this.#tools.has(id);
+    return this.#tools?.has(id) === true;
   }
 
   /** Some vendors send content as a list of typed parts, thinking among them. */
@@ -159,7 +167,7 @@ export class ChoiceBuilder {
       text: this.#text,
       reasoning: this.#reasoning,
       refusal: this.#refusal,
-      toolCalls: this.#tools.snapshot(),
+      toolCalls: this.#tools?.snapshot() ?? NO_CALLS,
       finishReason: this.#finishReason,
     });
   }

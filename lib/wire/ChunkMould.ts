@@ -1,6 +1,10 @@
+import type { Fields } from './errorBody.ts';
 import { ownText } from './ownText.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+/** A chunk with nothing in it but a piece of text for the first choice. */
+export interface TextChunk extends Fields {
+  readonly choices: readonly [Fields & { readonly delta: Fields }];
+}
 
 /** Where the padding of a chunk stands in its JSON. */
 export interface Padding {
@@ -14,30 +18,26 @@ export interface Padding {
  * field, as a parsed one is, for a twentieth of what parsing costs.
  */
 export class ChunkMould {
-  readonly #chunk: Fields;
-  readonly #choice: Fields;
-  readonly #delta: Fields;
+  readonly #chunk: TextChunk;
   readonly #padding: Padding | undefined;
 
-  private constructor(chunk: Fields, choice: Fields, delta: Fields, padding: Padding | undefined) {
-    // Copies: what was parsed belongs to whoever got it.
-    this.#chunk = { ...chunk };
-    this.#choice = { ...choice };
-    this.#delta = { ...delta };
+  private constructor(chunk: TextChunk, padding: Padding | undefined) {
+    this.#chunk = chunk;
     this.#padding = padding;
   }
 
-  /** Undefined: something in it has parts of its own, which its copies would share. */
-  static of(chunk: Fields, choice: Fields, delta: Fields, padding: Padding | undefined): ChunkMould | undefined {
-    const plain = isPlainBut('choices', chunk) && isPlainBut('delta', choice) && isPlainBut('', delta);
-    return plain ? new ChunkMould(chunk, choice, delta, padding) : undefined;
+  /** Keeps `chunk`. Undefined: something in it has parts of its own, which its copies would share. */
+  static of(chunk: TextChunk, padding: Padding | undefined): ChunkMould | undefined {
+    const [choice] = chunk.choices;
+    const plain = isPlainBut('choices', chunk) && isPlainBut('delta', choice) && isPlainBut('', choice.delta);
+    return plain ? new ChunkMould(chunk, padding) : undefined;
   }
 
   /** The chunk that `json` stands for, with that text. */
   cast(json: string, text: string): unknown {
+    const [choice] = this.#chunk.choices;
     // Fields that are written anew stay where they stood.
-    const delta = { ...this.#delta, content: text };
-    const choices = [{ ...this.#choice, delta }];
+    const choices = [{ ...choice, delta: { ...choice.delta, content: text } }];
     if (this.#padding === undefined) return { ...this.#chunk, choices };
     const { before, after } = this.#padding;
     const obfuscation = ownText(json, before + text.length, json.length - after);

@@ -17,6 +17,16 @@ export interface ReaderContext {
   readonly choices: number;
 }
 
+/** What an answer says of itself, in so far as it has come. */
+export interface AnswerFindings {
+  readonly usage: Usage | undefined;
+  readonly responseId: string | undefined;
+  readonly responseModel: string | undefined;
+  readonly serviceTier: string | undefined;
+  readonly systemFingerprint: string | undefined;
+  readonly finishReasons: readonly string[];
+}
+
 /** Reads the parsed chunks of one answer, streamed or whole, and knows when it is complete. Pure; single use. */
 export interface ChunkReader {
   /** `event` is the SSE event name, where one was given. */
@@ -32,12 +42,8 @@ export interface ChunkReader {
   readonly state: 'open' | 'finished' | 'ended';
   /** Whether a clean end of the body now is a success. */
   readonly complete: boolean;
-  readonly usage: Usage | undefined;
-  readonly responseId: string | undefined;
-  readonly responseModel: string | undefined;
-  readonly serviceTier: string | undefined;
-  readonly systemFingerprint: string | undefined;
-  readonly finishReasons: readonly string[];
+  /** Put together anew each time. */
+  readonly findings: AnswerFindings;
   /** Whether nothing that counts as content has come. */
   readonly empty: boolean;
   /** What has been received so far. */

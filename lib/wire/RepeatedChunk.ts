@@ -1,12 +1,7 @@
 import { ChunkMould } from './ChunkMould.ts';
+import type { TextChunk } from './ChunkMould.ts';
+import { isFields } from './errorBody.ts';
 import { ownText } from './ownText.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** A chunk that is {@link isTextOnly}. */
-interface TextChunk {
-  readonly choices: readonly [{ readonly delta: Fields } & Fields];
-}
 
 /** Where a chunk's own text begins; and a text of random length that OpenAI adds, so that lengths on the wire tell nothing. */
 const TEXT = /"content":\s*"/;
@@ -60,19 +55,20 @@ export class RepeatedChunk {
     if (from === 0) return;
     const to = endOfString(data, from);
     this.#lessons++;
-    const head = data.slice(0, from);
     const padFrom = endOf(PADDING, data, to);
     const padTo = data.indexOf(QUOTE, padFrom);
     const padded = padFrom > 0 && isPlain(data, padFrom, padTo);
     const middle = padded ? data.slice(to, padFrom) : '';
     const tail = data.slice(padded ? padTo : to);
-    if (!proves(head + PROBE + (padded ? middle + PROBE : '') + tail, padded)) return;
-    this.#head = head;
-    this.#middle = middle;
-    this.#tail = tail;
-    const [choice] = chunk.choices;
-    const padding = padded ? { before: head.length + middle.length, after: tail.length } : undefined;
-    this.#mould = ChunkMould.of(chunk, choice, choice.delta, padding);
+    const probe = data.slice(0, from) + PROBE + (padded ? middle + PROBE : '') + tail;
+    const probed = proved(probe, padded);
+    if (probed === undefined) return;
+    // Cut from the probe: pieces of `data` would keep all that was read with it.
+    this.#head = probe.slice(0, from);
+    this.#middle = probe.slice(from + PROBE.length, from + PROBE.length + middle.length);
+    this.#tail = probe.slice(probe.length - tail.length);
+    const padding = padded ? { before: from + middle.length, after: tail.length } : undefined;
+    this.#mould = ChunkMould.of(probed, padding);
   }
 
   #endsAlike(data: string, to: number): boolean {
@@ -106,14 +102,15 @@ function isPlain(data: string, from: number, to: number): boolean {
   return true;
 }
 
-/** The places found are those that count: another text there is the text of the chunk. */
-function proves(data: string, padded: boolean): boolean {
-  const chunk = JSON.parse(data) as TextChunk & { obfuscation?: unknown };
-  return chunk.choices[0].delta['content'] === PROBE && (!padded || chunk.obfuscation === PROBE);
+/** The chunk, where the places found are those that count: another text there is the text of the chunk. */
+function proved(data: string, padded: boolean): TextChunk | undefined {
+  const chunk = JSON.parse(data) as TextChunk;
+  const counts = chunk.choices[0].delta['content'] === PROBE && (!padded || chunk['obfuscation'] === PROBE);
+  return counts ? chunk : undefined;
 }
 
 /** Nothing in it but a piece of text for the first choice tells anything new when it comes again. */
-function isTextOnly(chunk: unknown): chunk is Fields & TextChunk {
+function isTextOnly(chunk: unknown): chunk is TextChunk {
   if (!isFields(chunk)) return false;
   const { choices, usage, error, x_groq: vendor } = chunk;
   if (!Array.isArray(choices) || choices.length !== 1 || (usage ?? error ?? vendor ?? null) !== null) return false;
@@ -126,8 +123,4 @@ function isTextOnly(chunk: unknown): chunk is Fields & TextChunk {
     if (key !== 'content' && key !== 'role' && value !== null && value !== '') return false;
   }
   return true;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

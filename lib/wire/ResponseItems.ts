@@ -5,8 +5,8 @@ type Fields = Readonly<Record<string, unknown>>;
  * its place and not the call; and whether a text that comes whole has come in pieces already.
  */
 export class ResponseItems {
-  readonly #byItem = new Map<string, string>();
-  readonly #byPlace = new Map<unknown, string>();
+  #byItem: Map<string, string> | undefined;
+  #byPlace: Map<unknown, string> | undefined;
 
   /** Text came since the last part ended; since the last item ended. */
   #inPart = false;
@@ -37,15 +37,15 @@ export class ResponseItems {
   note(item: Fields, place: unknown): string {
     const itemId = textOf(item['id']);
     const callId = textOf(item['call_id']) || itemId;
-    if (itemId !== '') this.#byItem.set(itemId, callId);
-    if (typeof place === 'number') this.#byPlace.set(place, callId);
+    if (itemId !== '') (this.#byItem ??= new Map()).set(itemId, callId);
+    if (typeof place === 'number') (this.#byPlace ??= new Map()).set(place, callId);
     return callId;
   }
 
   /** Id of the call that an event belongs to; where its item never appeared, the item's id. */
   idOf(event: Fields): string {
     const itemId = textOf(event['item_id']);
-    return this.#byItem.get(itemId) ?? this.#byPlace.get(event['output_index']) ?? itemId;
+    return this.#byItem?.get(itemId) ?? this.#byPlace?.get(event['output_index']) ?? itemId;
   }
 }
 

@@ -1,8 +1,7 @@
 import type { Answer } from '../core/answer.ts';
 import { SluiceError } from '../core/errors.ts';
-import type { Usage } from '../core/hints.ts';
-import { AnswerAssembler } from './AnswerAssembler.ts';
-import type { ChunkReader, ChunkVerdict, ReaderContext } from './ChunkReader.ts';
+import { AnswerAssembler, findingsOf } from './AnswerAssembler.ts';
+import type { AnswerFindings, ChunkReader, ChunkVerdict, ReaderContext } from './ChunkReader.ts';
 import { classifyErrorObject, classifyInStream } from './classifyResponse.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -52,23 +51,8 @@ export class ResponsesReader implements ChunkReader {
   get complete(): boolean {
     return this.#ended;
   }
-  get usage(): Usage | undefined {
-    return this.#answer.usage;
-  }
-  get responseId(): string | undefined {
-    return this.#answer.id;
-  }
-  get responseModel(): string | undefined {
-    return this.#answer.model;
-  }
-  get serviceTier(): string | undefined {
-    return this.#answer.serviceTier;
-  }
-  get systemFingerprint(): string | undefined {
-    return this.#answer.systemFingerprint;
-  }
-  get finishReasons(): readonly string[] {
-    return this.#answer.finishReasons;
+  get findings(): AnswerFindings {
+    return findingsOf(this.#answer);
   }
   get empty(): boolean {
     return this.#answer.empty;

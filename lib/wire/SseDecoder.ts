@@ -40,15 +40,14 @@ export class SseDecoder {
   readonly #maxEventBytes: number;
   readonly #maxLineLength: number;
   readonly #utf8 = new Utf8Reads();
-  /** The start of a line whose end has not come: blocks, then the pieces of the block being filled. */
+  /** The start of a line whose end has not come: what has been joined, then the pieces of the block being filled. */
   #block = '';
-  readonly #pieces: string[] = [];
+  #pieces: string[] | undefined;
   #tailLength = 0;
   /** The last character was CR: a LF that comes first belongs to it. */
   // Stryker disable next-line BooleanLiteral: an empty line at the start means nothing
   #skipLf = false;
-  #data = '';
-  #hasData = false;
+  #data: string | undefined;
   #name: string | undefined;
 
   /** @throws SluiceError `invalid_option` unless `maxEventBytes` is a whole number of at least 1. */
@@ -71,7 +70,7 @@ export class SseDecoder {
       const line = this.#takeTail();
       this.#line(line, 0, line.length);
     }
-    if (isWhole(this.#data)) this.#dispatch();
+    if (this.#data !== undefined && isWhole(this.#data)) this.#dispatch();
   }
 
   #feed(text: string): void {
@@ -125,18 +124,16 @@ export class SseDecoder {
   }
 
   #append(value: string): void {
-    this.#data = this.#hasData ? `${this.#data}\n${value}` : value;
-    this.#hasData = true;
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     if (this.#data.length > this.#maxEventBytes) throw this.#tooLarge();
   }
 
   #dispatch(): void {
     const data = this.#data;
     const name = this.#name;
-    this.#data = '';
-    this.#hasData = false;
+    this.#data = undefined;
     this.#name = undefined;
-    if (data === '') return;
+    if (data === undefined || data === '') return;
     // A code unit is at most three bytes, so only what comes near the limit needs counting.
     // Stryker disable next-line ConditionalExpression,EqualityOperator: to count always only takes longer
     if ((data.length + (name?.length ?? 0)) * 3 > this.#maxEventBytes) {
@@ -146,23 +143,25 @@ export class SseDecoder {
   }
 
   #keep(piece: string): void {
+    const isFirst = this.#tailLength === 0;
     this.#tailLength += piece.length;
     if (this.#tailLength > this.#maxLineLength) throw this.#tooLarge();
-    // Stryker disable next-line ConditionalExpression,EqualityOperator,BlockStatement: however many are joined at once, the text is the same
-    if (this.#pieces.push(piece) === PIECES_PER_BLOCK) {
+    // Stryker disable next-line all: however they are kept, and however many are joined at once, the text is the same
+    if (isFirst) this.#block = piece;
+    else if (this.#pieces === undefined) this.#pieces = [piece];
+    // Stryker disable next-line all: as above
+    else if (this.#pieces.push(piece) === PIECES_PER_BLOCK) {
       this.#block += this.#pieces.join('');
       this.#pieces.length = 0;
     }
   }
 
   #takeTail(): string {
-    const pieces = this.#pieces;
-    // Stryker disable next-line ConditionalExpression: to join a single piece only takes longer
-    const tail = pieces.length === 1 && this.#block.length === 0 ? pieces[0] : this.#block + pieces.join('');
+    const tail = this.#pieces === undefined ? this.#block : this.#block + this.#pieces.join('');
     this.#block = '';
-    pieces.length = 0;
+    this.#pieces = undefined;
     this.#tailLength = 0;
-    return tail as string;
+    return tail;
   }
 
   #tooLarge(): SluiceError {

@@ -1,5 +1,8 @@
 const NONE = new Uint8Array(0);
 
+/** One for all: it keeps nothing from one read to the next. */
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /**
  * Decodes UTF-8 that arrives in reads, as one streaming `TextDecoder` would: an incomplete character at the end of a
  * read waits for the next one, what is invalid becomes U+FFFD, and one byte-order mark at the start is dropped. Node
@@ -7,7 +10,6 @@ const NONE = new Uint8Array(0);
  * parse after it.
  */
 export class Utf8Reads {
-  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #held: Uint8Array = NONE;
   #atStart = true;
 
@@ -37,7 +39,7 @@ export class Utf8Reads {
   }
 
   #text(bytes: Uint8Array): string {
-    const text = this.#decoder.decode(bytes);
+    const text = DECODER.decode(bytes);
     if (!this.#atStart) return text;
     this.#atStart = false;
     return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;

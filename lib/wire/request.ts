@@ -12,9 +12,10 @@ export function validateChatRequest(request: unknown, stream: boolean): void {
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalidRequest('messages', 'an array that is not empty', messages);
   }
-  messages.forEach((message: unknown, at) => {
+  for (let at = 0; at < messages.length; at++) {
+    const message: unknown = messages[at];
     if (typeof message !== 'object' || message === null) throw invalidRequest(`messages[${at}]`, 'an object', message);
-  });
+  }
   if (n !== undefined && n !== null && !(Number.isSafeInteger(n) && Number(n) >= 1)) {
     throw invalidRequest('n', 'a whole number of at least 1', n);
   }

@@ -9,21 +9,11 @@ import type { Usage } from '../core/hints.ts';
 export function readUsage(value: unknown): Usage | undefined {
   const usage = usageOf(value, 0);
   if (usage === undefined) return undefined;
-  const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
-  const { input_tokens_details: inputDetails, output_tokens_details: outputDetails } = usage;
-  // Anthropic counts what it read from and wrote to a cache beside the input, the others within it.
-  const read = count(usage['cache_read_input_tokens']);
-  const written = count(usage['cache_creation_input_tokens']);
-  const thoughts = count(usage['thoughtsTokenCount']);
-  const input = count(usage['prompt_tokens']) ?? count(usage['input_tokens']) ?? count(usage['promptTokenCount']);
-  const candidates = count(usage['candidatesTokenCount']);
-  const output =
-    count(usage['completion_tokens']) ??
-    count(usage['output_tokens']) ??
-    (candidates === undefined && thoughts === undefined ? undefined : (candidates ?? 0) + (thoughts ?? 0));
-  const total = count(usage['total_tokens']) ?? count(usage['totalTokenCount']);
+  const input = first(usage, INPUT);
+  const output = first(usage, OUTPUT) ?? geminiOutput(usage);
+  const total = first(usage, TOTAL);
   if (input === undefined && output === undefined && total === undefined) return undefined;
-  const beside = usage['prompt_tokens'] === undefined ? (read ?? 0) + (written ?? 0) : 0;
+  const beside = usage['prompt_tokens'] === undefined ? besideInput(usage) : 0;
   const inputTokens = (input ?? Math.max(0, (total ?? 0) - (output ?? 0))) + beside;
   const outputTokens = output ?? Math.max(0, (total ?? 0) - inputTokens);
   return {
@@ -31,20 +21,39 @@ export function readUsage(value: unknown): Usage | undefined {
     outputTokens,
     totalTokens: Math.max(total ?? 0, inputTokens + outputTokens),
     cachedInputTokens:
-      count(field(prompt, 'cached_tokens')) ??
-      count(field(inputDetails, 'cached_tokens')) ??
-      read ??
-      count(usage['prompt_cache_hit_tokens']) ??
-      count(usage['cachedContentTokenCount']) ??
-      count(usage['cached_tokens']),
+      first(usage['prompt_tokens_details'], WITHIN) ??
+      first(usage['input_tokens_details'], WITHIN) ??
+      first(usage, CACHED),
     reasoningTokens:
-      count(field(completion, 'reasoning_tokens')) ?? count(field(outputDetails, 'reasoning_tokens')) ?? thoughts,
+      first(usage['completion_tokens_details'], REASONING) ??
+      first(usage['output_tokens_details'], REASONING) ??
+      first(usage, THOUGHTS),
   };
+}
+
+const INPUT = ['prompt_tokens', 'input_tokens', 'promptTokenCount'];
+const OUTPUT = ['completion_tokens', 'output_tokens'];
+const TOTAL = ['total_tokens', 'totalTokenCount'];
+const CACHED = ['cache_read_input_tokens', 'prompt_cache_hit_tokens', 'cachedContentTokenCount', 'cached_tokens'];
+const WITHIN = ['cached_tokens'];
+const REASONING = ['reasoning_tokens'];
+const THOUGHTS = ['thoughtsTokenCount'];
+
+/** Gemini counts what it thought beside what it said. */
+function geminiOutput(usage: Fields): number | undefined {
+  const said = first(usage, ['candidatesTokenCount']);
+  const thoughts = first(usage, THOUGHTS);
+  return said === undefined && thoughts === undefined ? undefined : (said ?? 0) + (thoughts ?? 0);
+}
+
+/** Anthropic counts what it read from and wrote to a cache beside the input, the others within it. */
+function besideInput(usage: Fields): number {
+  return (first(usage, ['cache_read_input_tokens']) ?? 0) + (first(usage, ['cache_creation_input_tokens']) ?? 0);
 }
 
 /** Whether a usage object reports anything but zeros: some servers send zeros until the last chunk. */
 export function isCounted(usage: unknown): boolean {
-  return COUNTS.some((key) => (count(field(usage, key)) ?? 0) > 0);
+  return COUNTS.some((key) => (first(usage, [key]) ?? 0) > 0);
 }
 
 const COUNTS = [
@@ -62,19 +71,21 @@ type Fields = Record<string, unknown>;
 function usageOf(value: unknown, depth: number): Fields | undefined {
   if (typeof value !== 'object' || value === null || depth > 2) return undefined;
   const fields = value as Fields;
-  if (COUNTS.some((key) => key in fields)) return fields;
+  for (const key of COUNTS) if (key in fields) return fields;
   for (const key of ['usage', 'usageMetadata', 'response', 'message', 'x_groq']) {
     const inner = usageOf(fields[key], depth + 1);
     if (inner !== undefined) return inner;
   }
   const choices = fields['choices'];
-  return Array.isArray(choices) ? usageOf(field(choices[0], 'usage'), depth + 1) : undefined;
+  return Array.isArray(choices) ? usageOf((choices[0] as Fields | null | undefined)?.['usage'], depth + 1) : undefined;
 }
 
-function field(value: unknown, key: string): unknown {
-  return (value as Fields | null | undefined)?.[key];
-}
-
-function count(value: unknown): number | undefined {
-  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? Math.floor(value) : undefined;
+/** The first of these fields that is a count. */
+function first(value: unknown, keys: readonly string[]): number | undefined {
+  const fields = value as Fields | null | undefined;
+  for (const key of keys) {
+    const count = fields?.[key];
+    if (typeof count === 'number' && count >= 0 && count <= Number.MAX_SAFE_INTEGER) return Math.floor(count);
+  }
+  return undefined;
 }

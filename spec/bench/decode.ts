@@ -3,6 +3,7 @@
 import { Stream } from 'openai/core/streaming';
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import type { WireEvent } from '../../lib/core/attempt.ts';
+import { systemRuntime } from '../../lib/core/runtime.ts';
 import { AnswerDecoder } from '../../lib/sources/AnswerDecoder.ts';
 import { ChatReader } from '../../lib/wire/ChatReader.ts';
 import { writeResults } from '../prove/parts/writeResults.ts';
@@ -28,8 +29,8 @@ async function viaSource(reads: readonly Uint8Array[]): Promise<number> {
     // Every chunk is made, as for a consumer.
     if (event.value !== undefined) chunks++;
   };
-  const options = { maxBytes: 1e9, about, headers: new Headers(), wallNow: () => 0 };
-  const decoder = new AnswerDecoder({ api: 'chat', stream: true }, next, options);
+  const options = { maxBytes: 1e9, about, headers: new Headers(), runtime: systemRuntime };
+  const decoder = new AnswerDecoder({ api: 'chat', stream: true }, { next }, options);
   const body = new Response(streamOf(reads)).body!.getReader();
   for (;;) {
     const { done, value } = await body.read();

@@ -7,6 +7,7 @@ import type { Observable } from 'rxjs';
 import { CallScope } from '../../lib/core/CallScope.ts';
 import { runInScope } from '../../lib/core/currentScope.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
+import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { AttemptOptions } from '../../lib/sources/AttemptOptions.ts';
 import { chat } from '../../lib/sources/chat.ts';
 import { systemRuntime } from '../../lib/core/runtime.ts';
@@ -75,6 +76,17 @@ describe('chat', () => {
       await server.next();
       expect(log).to.deep.equal(['dispatched', 'sent', 'fetch']);
       seen.unsubscribe();
+    });
+
+    it('tells listeners where the client sends to, or what it was told instead', async () => {
+      const servers: unknown[] = [];
+      const onEvent = (event: SluiceEvent): void => {
+        if (event.type === 'attempt.started') servers.push(event.server);
+      };
+      const named = { host: 'gateway', port: 1 };
+      for (const options of [{}, { server: named }]) record(ask({ ...options, onEvent })).unsubscribe();
+      const { hostname: host, port } = new URL(server.baseURL);
+      expect(servers).to.deep.equal([{ host, port: Number(port) }, named]);
     });
 
     it('lets the SDK build the request', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addressOf, atServer, serverOf } from '../../lib/sources/serverOf.ts';
+import { addressOf, serverOf } from '../../lib/sources/serverOf.ts';
 
 describe('serverOf', () => {
   for (const [url, host, port] of [
@@ -25,11 +25,5 @@ describe('serverOf', () => {
     expect(serverOf(client)).to.equal(serverOf(client));
     client.baseURL = 'https://b.example/v1';
     expect(serverOf(client)?.host).to.equal('b.example');
-  });
-
-  it('lets options name another server', () => {
-    const server = { host: 'gateway', port: 1 };
-    expect(atServer({ baseURL: 'https://a.example' }, { server }).server).to.equal(server);
-    expect(atServer({ baseURL: 'https://a.example' }, {}).server).to.deep.equal({ host: 'a.example', port: 443 });
   });
 });

@@ -142,7 +142,7 @@ describe('ChatReader', () => {
     for (const reason of ['stop', 'constructor', 'toString', '__proto__', 'Error']) {
       const reader = new ChatReader(CONTEXT);
       expect(reader.read(chunk({ content: 'x' }, reason)), reason).to.equal('content');
-      expect(reader.finishReasons).to.deep.equal([reason]);
+      expect(reader.findings.finishReasons).to.deep.equal([reason]);
     }
   });
 
@@ -155,9 +155,9 @@ describe('ChatReader', () => {
     ]) {
       const reader = new ChatReader(CONTEXT);
       expect(reader.read(value)).to.equal('quiet');
-      const { responseId: id, responseModel: model, serviceTier, systemFingerprint } = reader;
+      const { responseId: id, responseModel: model, serviceTier, systemFingerprint } = reader.findings;
       expect({ id, model, service_tier: serviceTier, system_fingerprint: systemFingerprint }).to.deep.equal(named);
-      expect(reader.usage?.totalTokens).to.equal(4);
+      expect(reader.findings.usage?.totalTokens).to.equal(4);
     }
   });
 
@@ -171,9 +171,10 @@ describe('ChatReader', () => {
     reader.read({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } });
     expect(reader.state).to.equal('finished');
     reader.readDone();
-    expect(reader).to.include({ state: 'ended', complete: true, responseModel: 'm1-2026' });
-    expect(reader.finishReasons).to.deep.equal(['stop']);
-    expect(reader.usage?.totalTokens).to.equal(4);
+    expect(reader).to.include({ state: 'ended', complete: true });
+    expect(reader.findings.responseModel).to.equal('m1-2026');
+    expect(reader.findings.finishReasons).to.deep.equal(['stop']);
+    expect(reader.findings.usage?.totalTokens).to.equal(4);
   });
 
   it('takes [DONE] after a choice for an end without inventing a reason, and alone for none', () => {
@@ -184,7 +185,7 @@ describe('ChatReader', () => {
     reader.readDone();
     expect(reader).to.include({ state: 'ended', complete: true });
     expect(reader.partial().finishReason).to.equal(null);
-    expect(reader.finishReasons).to.deep.equal([]);
+    expect(reader.findings.finishReasons).to.deep.equal([]);
   });
 
   it('waits for as many choices as were asked for, and for more if they come', () => {
@@ -196,7 +197,7 @@ describe('ChatReader', () => {
     expect(reader.complete).to.equal(false);
     reader.read(chunk({}, 'length', 1));
     expect(reader.complete).to.equal(true);
-    expect(reader.finishReasons).to.deep.equal(['stop', 'length']);
+    expect(reader.findings.finishReasons).to.deep.equal(['stop', 'length']);
     reader.read(chunk({ content: 'c' }, null, 2));
     expect(reader.complete).to.equal(false);
   });
@@ -210,15 +211,15 @@ describe('ChatReader', () => {
     const reader = new ChatReader(CONTEXT);
     reader.read({ choices: [], usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } });
     reader.read({ choices: [], usage: usage(4) });
-    expect(reader.usage?.totalTokens).to.equal(4);
+    expect(reader.findings.usage?.totalTokens).to.equal(4);
     reader.read({ choices: [], usage: usage(5) });
     reader.read({ choices: [], usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } });
     reader.read({ choices: [], usage: null });
-    expect(reader.usage?.totalTokens).to.equal(5);
+    expect(reader.findings.usage?.totalTokens).to.equal(5);
     reader.read({ choices: [{ index: 0, delta: {}, usage: usage(6) }] });
-    expect(reader.usage?.totalTokens).to.equal(6);
+    expect(reader.findings.usage?.totalTokens).to.equal(6);
     reader.read({ choices: [], x_groq: { usage: usage(7) } });
-    expect(reader.usage?.totalTokens).to.equal(7);
+    expect(reader.findings.usage?.totalTokens).to.equal(7);
   });
 
   it('reads a whole chat completion', () => {

@@ -40,9 +40,10 @@ describe('ResponsesReader', () => {
       },
     );
     expect(seen).to.deep.equal(['quiet', 'quiet', 'quiet', 'quiet', 'content', 'content', 'quiet', 'quiet', 'quiet']);
-    expect(reader).to.include({ state: 'ended', complete: true, responseModel: 'm1-2026', empty: false });
+    expect(reader).to.include({ state: 'ended', complete: true, empty: false });
+    expect(reader.findings.responseModel).to.equal('m1-2026');
     expect(reader.partial()).to.deep.include({ text: 'Hello', finishReason: 'completed' });
-    expect(reader.usage).to.deep.include({ inputTokens: 10, outputTokens: 5, reasoningTokens: 2 });
+    expect(reader.findings.usage).to.deep.include({ inputTokens: 10, outputTokens: 5, reasoningTokens: 2 });
   });
 
   it('is complete at its terminal event only, not at [DONE]', () => {
@@ -58,7 +59,7 @@ describe('ResponsesReader', () => {
         response: response({ status: 'incomplete', incomplete_details: { reason } }),
       });
       expect(reader).to.include({ state: 'ended', complete: true });
-      expect(reader.finishReasons).to.deep.equal([reason]);
+      expect(reader.findings.finishReasons).to.deep.equal([reason]);
     }
   });
 
@@ -209,7 +210,7 @@ describe('ResponsesReader', () => {
       type: 'response.completed',
       response: response({ status: 'completed', service_tier: 'flex', system_fingerprint: 'fp_1' }),
     });
-    expect(reader).to.include({ responseId: 'resp_1', serviceTier: 'flex', systemFingerprint: 'fp_1' });
+    expect(reader.findings).to.include({ responseId: 'resp_1', serviceTier: 'flex', systemFingerprint: 'fp_1' });
   });
 
   it('takes texts that come whole where their deltas did not', () => {

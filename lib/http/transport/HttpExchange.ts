@@ -97,11 +97,11 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
     const requestId = requestIdOf(headers);
     const hints = readHints({ status, headers, wallNowMs: this.#wallNowMs });
     this.#about = { model: this.#about.model, status, requestId };
-    this.#answer = new AnswerDecoder(this.#attempt, (event) => this.#subscriber.next(event), {
+    this.#answer = new AnswerDecoder(this.#attempt, this.#subscriber, {
       maxBytes: maxEventBytes,
       about: this.#about,
       headers,
-      wallNow: () => this.#wallNowMs,
+      runtime,
     });
     this.#subscriber.next({ kind: 'head', status, requestId, hints });
     this.#pace();

@@ -169,11 +169,11 @@ class ProviderRun {
 
   /** What is sent verbatim may be anything, and is read as it is where there is a network. */
   #bytes(bytes: string | Uint8Array): void {
-    this.#decoder ??= new AnswerDecoder(this.#attempt, (event) => this.#subscriber.next(event), {
+    this.#decoder ??= new AnswerDecoder(this.#attempt, this.#subscriber, {
       maxBytes: SOURCE_DEFAULTS.maxEventBytes,
       about: { model: this.#model, status: this.#status, requestId: requestIdOf(this.#headers) },
       headers: this.#headers,
-      wallNow: () => this.#wallNowMs,
+      runtime: this.#world.runtime,
     });
     const read = typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes;
     if (!this.#decoded((decoder) => decoder.push(read))) this.#end();
