@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { invariants } from './invariants/invariants.ts';
-import type { CallerKind, PlannedCall } from './plan/ChaosPlan.ts';
+import type { CallerKind, PlannedCall, WorldName } from './plan/ChaosPlan.ts';
 import type { Sabotage } from './sabotage/Sabotage.ts';
 import * as everywhere from './sabotage/sabotages.ts';
 import * as overHttp from './sabotage/sabotagesOverHttp.ts';
@@ -101,15 +101,21 @@ describe('chaos: each invariant can fail for callers of every kind', () => {
     expect(Object.keys(overHttp).filter((name) => !used.has(name))).to.deep.equal([]);
   });
 
-  for (const by of ['call', 'fetch', 'gateway'] satisfies CallerKind[]) {
+  for (const [world, by] of [
+    ['virtual', 'call'],
+    ['virtual', 'fetch'],
+    ['http', 'call'],
+    ['http', 'fetch'],
+    ['http', 'gateway'],
+  ] satisfies [WorldName, CallerKind][]) {
     // Most of the time they wait, so that all are played at once.
-    it(`over HTTP, of those by ${by}`, async () => {
+    it(`${world === 'http' ? 'over HTTP' : 'in virtual time'}, of those by ${by}`, async () => {
       const played = cases[by].map(async ([name, sabotage, { call, ...part } = {}]) => {
         const calls = planOf({})
           .calls.slice(0, 4)
           .map((one, i) => ({ ...one, by, ...call, atMs: i * 5 }));
         try {
-          await notices(name, sabotages[sabotage] as Sabotage, planOf({ world: 'http', calls, ...part }));
+          await notices(name, sabotages[sabotage] as Sabotage, planOf({ world, calls, ...part }));
         } catch (error) {
           return `${name} and one that ${words(sabotage)}: ${String(error)}`;
         }

@@ -34,7 +34,7 @@ describe('chaos: shrink', () => {
         return false;
       }
     };
-    const plan = drawPlan(12, 'virtual');
+    const plan = drawPlan(1, 'virtual');
     expect(await fails(plan), 'fails at all').to.equal(true);
     const smallest = await shrink(plan, fails);
     expect(await fails(smallest)).to.equal(true);

@@ -74,8 +74,9 @@ await writeResults({
 Seeds 1 to 1,000. Each draws a policy, providers with limits and faults, calls with tenants, conversations, priorities, deadlines and
 callers that leave, and shocks: policies reloaded, limits changed without a word, clocks corrected, a process that stands still, a Redis server
 emptied, silent or gone. Every fact of a run is shown to all invariants as it happens. How it works, and how to run one seed:
-[Chaos](../reference/chaos.md). *Shocks* are those of the plans; what providers do wrong comes on top. Over HTTP some calls are
-made by \`sluice.call\`, by SDKs that have \`sluice.fetch\`, and by clients of a gateway, the others by methods of the client.`,
+[Chaos](../reference/chaos.md). *Shocks* are those of the plans; what providers do wrong comes on top. Over HTTP, and in
+a fifth of the plans in virtual time, some calls are made by \`sluice.call\`, by SDKs that have \`sluice.fetch\`, and by clients of a
+gateway where there are sockets; the others by methods of the client.`,
   rows: [
     [
       'played in',

@@ -16,7 +16,7 @@ interface CallersDraw {
 /** Says by whom each call is made, and leaves out what cannot be said in that way. */
 export function drawCallers(dice: Dice, calls: readonly PlannedCall[], draw: CallersDraw): PlannedCall[] {
   const { models, world } = draw;
-  // In real time nobody knows how late a gateway hears that its client has gone.
+  // In virtual time there are no sockets, and in real time nobody knows how late a gateway hears that its client has gone.
   const all = WAYS.filter((way) => way !== 'gateway' || world === 'http');
   // All of them at once most of the time: what they share is where one may harm another.
   const ways = dice.chance(0.5) ? all : [dice.oneOf(all)];

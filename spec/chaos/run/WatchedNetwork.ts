@@ -21,6 +21,7 @@ export interface NetworkOptions {
   readonly runtime: StallingRuntime;
   /** Stands between what watches and what is watched. */
   readonly between: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch;
+  readonly send: typeof globalThis.fetch;
 }
 
 /** What the client of a plan sends by over HTTP: an SDK client for each provider, and `fetch` for requests made elsewhere. */
@@ -60,7 +61,7 @@ export class WatchedNetwork {
   #fetch(input: Parameters<typeof fetch>[0], init: Init = {}): Promise<Response> {
     const watched = init[WATCHED] ?? this.#begin(this.#nameOf(input), bodyOf(init));
     watched.closeBy(init.signal);
-    return watched.answered(globalThis.fetch(input, init));
+    return watched.answered(this.#options.send(input, init));
   }
 
   #begin(client: string, request: object): WatchedRequest {

@@ -45,7 +45,7 @@ export async function httpWorld(plan: ChaosPlan, witness: ProviderWitness): Prom
   return {
     runtime,
     connect: (process, witness, { network: between = (fetch) => fetch }) =>
-      new WatchedNetwork({ addresses, process, witness, runtime, between }),
+      new WatchedNetwork({ addresses, process, witness, runtime, between, send: globalThis.fetch }),
     addresses,
     stores,
     shock(shock) {

@@ -54,8 +54,11 @@ export async function runPlan(plan: ChaosPlan, options: RunOptions = {}): Promis
 }
 
 async function worldFor(plan: ChaosPlan, witness: ProviderWitness): Promise<World> {
-  if (plan.world === 'virtual') return virtualWorld(plan, witness);
   // What only they need takes longer to load than a virtual run takes.
+  if (plan.world === 'virtual') {
+    const sdks = plan.calls.some(({ by }) => by !== undefined) ? await import('./virtualSdks.ts') : undefined;
+    return virtualWorld(plan, witness, sdks?.bySdks);
+  }
   const { httpWorld } = await import('./httpWorld.ts');
   return httpWorld(plan, witness);
 }

@@ -9,9 +9,9 @@ type Fetch = typeof globalThis.fetch;
 /** Breaks the client on purpose, behind the back of the invariants. */
 export interface Sabotage {
   policy?(policy: PolicyInput): PolicyInput;
-  /** In virtual time. */
+  /** Where the client has transports of its own. */
   source?(source: AttemptSource): AttemptSource;
-  /** Over HTTP: what everything is sent by. */
+  /** Where it has SDKs: what everything is sent by. */
   network?(fetch: Fetch): Fetch;
   /** `sluice.fetch`, as an SDK gets it. */
   fetch?(fetch: Fetch): Fetch;
