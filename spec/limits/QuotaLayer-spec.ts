@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import type { LimitReading } from '../../lib/core/hints.ts';
 import { SluiceError } from '../../lib/core/errors.ts';
 import { SUCCESS } from '../../lib/core/outcome.ts';
 import type { Outcome } from '../../lib/core/outcome.ts';
@@ -9,7 +8,8 @@ import type { LayerCost, LayerOptions } from '../../lib/limits/QuotaLayer.ts';
 import { QuotaReservation } from '../../lib/limits/QuotaReservation.ts';
 import { QuotaRoute } from '../../lib/limits/QuotaRoute.ts';
 import type { Refund } from '../../lib/limits/refunds.ts';
-import { usage } from '../helpers/admissionBench.ts';
+import { left, usage } from '../helpers/admissionBench.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 
 const BOTH = { requestsPerMinute: 60, burstRequests: 10, tokensPerMinute: 6000, burstTokens: 1000 };
 const REQUESTS = { requestsPerMinute: 60, burstRequests: 10 };
@@ -27,12 +27,6 @@ const attempt = (of: QuotaLayer, cost = COST, refund: Refund = 'all'): QuotaRese
   return new QuotaReservation(0, route, cost, { settle: 'usage', refundOn: { server_error: refund } });
 };
 const FAILED: Outcome = { kind: 'failure', error: new SluiceError('server_error', 'failed') };
-const left = (remaining: number): LimitReading => ({
-  remaining,
-  limit: undefined,
-  resetMs: undefined,
-  windowMs: 60_000,
-});
 
 describe('QuotaLayer', () => {
   for (const [name, options, shown] of [
@@ -66,12 +60,11 @@ describe('QuotaLayer', () => {
         const of = layer(options);
         const one = attempt(of);
         one.dispatched(0);
-        const none = { retryAfterMs: undefined, retryAfterSource: undefined, shouldRetry: undefined, slowDown: false };
-        one.observe(0, { ...none, requests: undefined, tokens: undefined, ...hints });
+        one.observe(0, hintsOf(hints));
         const due = [hints.requests ? 2 : 9, hints.tokens ? 300 : 900];
         expect(levels(of)).to.deep.equal([shown[0] && due[0], shown[1] && due[1]]);
         const unsent = layer(options);
-        unsent.report(0, { ...none, requests: undefined, tokens: undefined, ...hints }, undefined);
+        unsent.report(0, hintsOf(hints), undefined);
         expect(unsent.atRest(0)).to.equal(
           Object.keys(hints).every((key) => shown[key === 'requests' ? 0 : 1] === undefined),
         );
@@ -147,9 +140,8 @@ describe('QuotaLayer', () => {
   });
 
   describe('as what has not been sent', () => {
-    const none = { retryAfterMs: undefined, retryAfterSource: undefined, shouldRetry: undefined, slowDown: false };
     const shown = (of: QuotaLayer, one: QuotaReservation): readonly (number | undefined)[] => {
-      one.observe(30, { ...none, requests: left(5), tokens: left(500) });
+      one.observe(30, hintsOf({ requests: left(5), tokens: left(500) }));
       return levels(of, 30).map((level) => level && Math.round(level));
     };
 
