@@ -16,6 +16,16 @@ describe('scoped', () => {
   const stack = (source: Observable<number>, hooks: ScopedHooks<number> = {}): Observable<number> =>
     scoped(scoped(scoped(source, inner, middle), middle, outer, hooks), outer, undefined);
 
+  /** Logs when it goes in and out. */
+  const homeIn =
+    (log: unknown[]): ScopedHooks<number>['home'] =>
+    (work, value) => {
+      log.push('in');
+      const result = work(value as never);
+      log.push('out');
+      return result;
+    };
+
   it('subscribes to the source in the innermost frame and delivers each value in that of the consumer', () => {
     const frames: (string | undefined)[] = [];
     const source = new Observable<number>((subscriber) => {
@@ -39,31 +49,15 @@ describe('scoped', () => {
 
   it('delivers each value at home where only one of the stack has one', () => {
     const log: unknown[] = [];
-    const home: ScopedHooks<number>['home'] = (work, value) => {
-      log.push('in');
-      const result = work(value as never);
-      log.push('out');
-      return result;
-    };
-    stack(concat(of(1, 2, 3), NEVER), { home }).subscribe((value) => log.push(value));
+    stack(concat(of(1, 2, 3), NEVER), { home: homeIn(log) }).subscribe((value) => log.push(value));
     expect(log).to.deep.equal(['in', 1, 'out', 'in', 2, 'out', 'in', 3, 'out']);
   });
 
   it('delivers an end and an error at home too', () => {
     const log: unknown[] = [];
-    const home: ScopedHooks<number>['home'] = (work, value) => {
-      log.push('in');
-      const result = work(value as never);
-      log.push('out');
-      return result;
-    };
     const lost = new Error('lost');
     const observer = { error: (error: unknown) => log.push(error), complete: () => log.push('complete') };
-    stack(EMPTY, { home }).subscribe(observer);
-    stack(
-      throwError(() => lost),
-      { home },
-    ).subscribe(observer);
+    for (const source of [EMPTY, throwError(() => lost)]) stack(source, { home: homeIn(log) }).subscribe(observer);
     expect(log).to.deep.equal(['in', 'complete', 'out', 'in', lost, 'out']);
   });
 
