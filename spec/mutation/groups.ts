@@ -124,7 +124,15 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ['throttleByBucket', 'smallPorts', 'createQuota', 'createQuotas', 'quotaContract', 'QuotaDesk', 'ServeLoop'],
   ),
   admitting: operators(
-    ['AdmissionDesk', 'admit', 'LocalAdmitted', 'admissionErrors', 'admissionSnapshot', 'createAdmission'],
+    [
+      'AdmissionDesk',
+      'AdmissionHold',
+      'admit',
+      'LocalAdmitted',
+      'admissionErrors',
+      'admissionSnapshot',
+      'createAdmission',
+    ],
     ['AdmissionDesk', 'admit', 'LocalAdmitted', 'createAdmission'],
   ),
   holding: operators(
