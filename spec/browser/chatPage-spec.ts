@@ -14,10 +14,12 @@ const TOKENS = 120;
 /** A page of its own, and the servers behind it. */
 interface Chat {
   readonly emulator: Emulator;
-  readonly chat: ChatServer;
+  readonly server: ChatServer['server'];
   readonly page: Page;
   readonly complaints: readonly string[];
   ask(text: string): Promise<void>;
+  /** Asks for a story, until some of it is there. */
+  begin(): Promise<void>;
   /** The last answer. */
   written(): Promise<string>;
   someWritten(length: number): Promise<void>;
@@ -44,21 +46,28 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
       // Not before dist/ is there: the example uses the package as its readers do.
       const { startChatServer } = await import('../../examples/chat-page/chatServer.ts');
       const chat = await startChatServer(new OpenAI({ baseURL: emulator.baseURL, apiKey: 'none' }));
-      const inPage = ({ page, complaints }: Visit): Promise<void> =>
-        inIt({
+      const inPage = ({ page, complaints }: Visit): Promise<void> => {
+        const ask: Chat['ask'] = async (text) => {
+          await page.getByRole('textbox', { name: 'Message' }).fill(text);
+          await page.keyboard.press('Enter');
+        };
+        const someWritten: Chat['someWritten'] = (length) =>
+          until(page, `document.querySelector('.assistant:last-child')?.textContent.length > ${length}`);
+        return inIt({
           emulator,
-          chat,
+          server: chat.server,
           page,
           complaints,
-          async ask(text) {
-            await page.getByRole('textbox', { name: 'Message' }).fill(text);
-            await page.keyboard.press('Enter');
+          ask,
+          async begin() {
+            await ask('Tell me a story');
+            await someWritten(20);
           },
           written: () => page.locator('.assistant').last().innerText(),
-          someWritten: (length) =>
-            until(page, `document.querySelector('.assistant:last-child')?.textContent.length > ${length}`),
+          someWritten,
           ended: () => until(page, "document.querySelector('#stop').hidden && !document.querySelector('.writing')"),
         });
+      };
       try {
         await browser.visit(chat.url, inPage, { viewport: { width: 900, height: 640 } });
       } finally {
@@ -68,9 +77,8 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
     });
   };
 
-  test('streams', async ({ emulator, page, complaints, ask, written, someWritten, ended }) => {
-    await ask('Tell me a story');
-    await someWritten(20);
+  test('streams', async ({ emulator, page, complaints, begin, ask, written, ended }) => {
+    await begin();
     const begun = await written();
     expect(await page.locator('.writing').count()).to.equal(1);
     await picture(page, 'chat-page');
@@ -84,17 +92,10 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
     expect(complaints).to.deep.equal([]);
   });
 
-  test('stops: the request to the provider is aborted, and what came stays', async ({
-    emulator,
-    page,
-    ask,
-    written,
-    someWritten,
-    ended,
-  }) => {
+  test('stops: the request to the provider is aborted, and what came stays', async (chat) => {
+    const { emulator, page, begin, ask, written, ended } = chat;
     emulator.script([{ kind: 'stall', after: 20, times: 1 }]);
-    await ask('Tell me a story');
-    await someWritten(20);
+    await begin();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('Stopped.').waitFor();
     await ended();
@@ -108,35 +109,21 @@ describeInChromium('examples/chat-page, in Chromium', (browser) => {
     expect(await page.locator('.assistant').first().innerText()).to.equal(stopped);
   });
 
-  test('goes on after its connection broke, twice, without a second bill', async ({
-    emulator,
-    chat,
-    ask,
-    written,
-    someWritten,
-    ended,
-  }) => {
-    await ask('Tell me a story');
-    for (const length of [20, 120]) {
-      await someWritten(length);
-      chat.server.closeAllConnections();
-    }
+  test('goes on after its connection broke, twice, without a second bill', async (chat) => {
+    const { emulator, server, begin, written, someWritten, ended } = chat;
+    await begin();
+    server.closeAllConnections();
+    await someWritten(120);
+    server.closeAllConnections();
     await ended();
     expect(await written()).to.equal((await wholeAnswer()).trim());
     const { requests, answered, aborts } = emulator.report();
     expect({ requests, answered, aborts }).to.deep.equal({ requests: 1, answered: 1, aborts: 0 });
   });
 
-  test('goes on after the page was loaded again in mid-answer, without a second bill', async ({
-    emulator,
-    page,
-    ask,
-    written,
-    someWritten,
-    ended,
-  }) => {
-    await ask('Tell me a story');
-    await someWritten(20);
+  test('goes on after the page was loaded again in mid-answer, without a second bill', async (chat) => {
+    const { emulator, page, begin, written, someWritten, ended } = chat;
+    await begin();
     await page.reload();
     await someWritten(20);
     await ended();
