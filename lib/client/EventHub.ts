@@ -35,11 +35,14 @@ export class EventHub {
     this.onEvent({ type: 'store.changed', to: type === 'store.lost' ? 'lost' : 'returned', reason, ...nobody });
   }
 
-  /** `call` is made only if somebody listens. */
-  onCall(call: () => CallStart): ObservedCall | undefined {
-    if (this.#observer.onCall === undefined) return undefined;
+  /** Whether anybody wants to know of a call as it begins. */
+  get watchesCalls(): boolean {
+    return this.#observer.onCall !== undefined;
+  }
+
+  onCall(call: CallStart): ObservedCall | undefined {
     try {
-      return this.#observer.onCall(call()) as ObservedCall | undefined;
+      return this.#observer.onCall?.(call) as ObservedCall | undefined;
     } catch {
       // As above.
       return undefined;

@@ -64,7 +64,9 @@ class CallRun<T, V> implements ScopedHooks<V>, Ear, Unsubscribable {
     this.#subscriber = subscriber;
     this.#startedAtMs = startedAtMs;
     this.#policy = engine.policy;
-    const observed = runInScope(started, () => hub.onCall(() => startOf(engine, plan, started.callId, startedAtMs)));
+    const observed = hub.watchesCalls
+      ? runInScope(started, () => hub.onCall(startOf(engine, plan, started.callId, startedAtMs)))
+      : undefined;
     this.#scope = observed === undefined ? started : started.with(ownOf(observed));
     this.home = observed?.home;
   }

@@ -46,6 +46,7 @@ export class FallbackRun<T> implements ScopedHooks<T | Restart>, Route {
     downward: CallScope | undefined,
   ) {
     const outer = scope.route;
+    // Stryker disable next-line ArrayDeclaration: no model is called so
     this.asked = outer?.asked ?? [];
     this.#settings = settings;
     this.#map = map;
