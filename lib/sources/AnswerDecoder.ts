@@ -75,14 +75,10 @@ export class AnswerDecoder implements SseHandlers {
     this.#options = options;
   }
 
-  /** What was passed on last may be the last event. */
-  get ended(): boolean {
-    return this.#ended;
-  }
-
-  /** Passes on nothing more, whatever still comes. */
-  leave(): void {
+  /** Passes on nothing more, whatever still comes. Returns whether what was passed on last may be the last event. */
+  leave(): boolean {
     this.#receiver = undefined;
+    return this.#ended;
   }
 
   push(bytes: Uint8Array): void {

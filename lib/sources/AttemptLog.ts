@@ -41,9 +41,10 @@ export class AttemptLog implements AttemptSink {
   readonly model: string | undefined;
   readonly #attempt: LoggedAttempt;
   readonly #settings: AttemptSettings;
+  /** Of the head of the answer. */
+  status: number | undefined;
+  requestId: string | undefined;
   #sentAtMs: number | undefined;
-  #status: number | undefined;
-  #requestId: string | undefined;
   #contentChunks = 0;
   #firstContentAtMs = 0;
   #lastContentAtMs = 0;
@@ -67,19 +68,13 @@ export class AttemptLog implements AttemptSink {
     this.#attempt.dispatched(atMs);
   }
 
-  get status(): number | undefined {
-    return this.#status;
-  }
-  get requestId(): string | undefined {
-    return this.#requestId;
-  }
   get #nowMs(): number {
     return this.#settings.runtime.clock.now();
   }
 
   head({ status, requestId, hints }: WireHead): void {
-    this.#status = status;
-    this.#requestId = requestId;
+    this.status = status;
+    this.requestId = requestId;
     this.scope.responded(status);
     if (hints === undefined) return;
     this.scope.hints(hints);
@@ -113,7 +108,7 @@ export class AttemptLog implements AttemptSink {
     const { scope, model } = this;
     const sent = this.#sentAtMs !== undefined;
     const { status } = error;
-    const requestId = error.requestId ?? this.#requestId;
+    const requestId = error.requestId ?? this.requestId;
     if (sent) {
       const record: AttemptRecord = {
         attempt: scope.attempt,
@@ -140,7 +135,7 @@ export class AttemptLog implements AttemptSink {
     const attempt = this.#attempt;
     if (attempt.estimatedUsage === undefined || !this.scope.heard) return undefined;
     const { streamed } = attempt;
-    const billed = isBilled({ outcome, error, status: this.#status, streamed, content: this.#contentChunks > 0 });
+    const billed = isBilled({ outcome, error, status: this.status, streamed, content: this.#contentChunks > 0 });
     return billed ? attempt.estimatedUsage() : undefined;
   }
 
@@ -157,8 +152,8 @@ export class AttemptLog implements AttemptSink {
       outcome,
       code: error?.code,
       message: error?.message,
-      status: error?.status ?? this.#status,
-      requestId: error?.requestId ?? this.#requestId,
+      status: error?.status ?? this.status,
+      requestId: error?.requestId ?? this.requestId,
       durationMs: nowMs - this.#sentAtMs,
       usage,
       estimatedUsage: usage === undefined ? this.#estimated(outcome, error) : undefined,

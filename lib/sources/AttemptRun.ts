@@ -31,7 +31,8 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
   readonly #settings: AttemptSettings;
   readonly #log: AttemptLog;
   readonly #watch: StageWatch;
-  /** Until there is content, or too much to be held. */
+  /** Chunks are held until there is content, or too many of them. */
+  #holding = true;
   #held: HeldChunks<T> | undefined;
   readonly #out: { next(value: T): void; error(error: unknown): void; complete(): void };
   #reader: ChunkReader | undefined;
@@ -54,7 +55,6 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
     const { runtime } = settings;
     const limits = stageLimits(settings, this.#log.scope, runtime.clock.now());
     this.#watch = new StageWatch(this, limits, call.stream, runtime);
-    this.#held = new HeldChunks(settings.maxHeldChunks, settings.maxHeldBytes);
   }
 
   get streamed(): boolean {
@@ -89,7 +89,8 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
     const { api, stream } = this.#call;
     const { headers, demand } = this.#settings;
     const { scope } = this.#log;
-    const pace = this.#watch.pausing(demand ?? scope.demand);
+    const consumer = demand ?? scope.demand;
+    const pace = consumer && this.#watch.pausing(consumer);
     this.#sends++;
     try {
       const { body, hideUsage } = requestBody(this.#call, includeUsage);
@@ -105,10 +106,10 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
 
   /** Whether the request was refused for what it asked besides, and has been sent again without. */
   #sentWithoutUsage(error: SluiceError): boolean {
-    if (!this.#hideUsage || this.#sends > 1 || this.#held === undefined || !isUsageRefusal(error)) return false;
+    if (!this.#hideUsage || this.#sends > 1 || !this.#holding || !isUsageRefusal(error)) return false;
     this.#upstream?.unsubscribe();
     this.#reader = undefined;
-    this.#held = new HeldChunks(this.#settings.maxHeldChunks, this.#settings.maxHeldBytes);
+    this.#held = undefined;
     this.#send(false);
     return true;
   }
@@ -174,7 +175,7 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
     const verdict = this.#answer.read(value, data.event);
     if (typeof verdict !== 'string') return this.#finished ? this.#succeed() : this.error(verdict);
     if (verdict === 'content') this.#content();
-    else if (this.#committed && isProgress(this.#call.api, value)) this.#watch.progress();
+    else if (this.#committed && this.#call.api === 'responses' && isProgress(value)) this.#watch.progress();
     const reportsUsage = isUsageReport(value);
     if (!(reportsUsage && this.#hideUsage)) this.#emit((this.#call.wire ? data : value) as T, data.size);
     this.#advance(reportsUsage);
@@ -195,15 +196,18 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
 
   #emit(value: T, size: number | undefined): void {
     if (this.over) return;
-    if (this.#held === undefined) this.#out.next(value);
-    else if (!this.#held.push(value, size)) this.#release();
+    if (!this.#holding) return this.#out.next(value);
+    const { maxHeldChunks, maxHeldBytes } = this.#settings;
+    this.#held ??= new HeldChunks(maxHeldChunks, maxHeldBytes);
+    if (!this.#held.push(value, size)) this.#release();
   }
 
   /** Emits what is held, as far as the consumer wants it. */
   #release(): void {
     const held = this.#held;
-    if (held === undefined) return;
+    this.#holding = false;
     this.#held = undefined;
+    if (held === undefined) return;
     for (const chunk of held.chunks) {
       if (this.over) return;
       this.#out.next(chunk);

@@ -109,7 +109,8 @@ export class CallRun<T> implements LoggedAttempt, WatchedAttempt, Unsubscribable
   }
 
   async #pull(iterator: AsyncIterator<T>): Promise<void> {
-    const demand = this.#watch.pausing(this.#settings.demand ?? this.#log.scope.demand);
+    const consumer = this.#settings.demand ?? this.#log.scope.demand;
+    const demand = consumer && this.#watch.pausing(consumer);
     while (!this.#over) {
       const wait = demand?.ready();
       if (wait !== undefined) await Promise.race([wait, this.#leaving()]);

@@ -8,13 +8,13 @@ import type { SluiceError } from '../core/errors.ts';
 import { startTimer } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
 import { readHints } from '../wire/hints.ts';
-import { AnswerBody } from './AnswerBody.ts';
 import { AnswerDecoder } from './AnswerDecoder.ts';
 import type { AnswerReceiver } from './AnswerDecoder.ts';
 import { captureFailures, isSentBySource } from './captureFailures.ts';
 import type { CapturedFailure, FailureSlot } from './captureFailures.ts';
 import { requestIdOf, sendFailure, thrownError } from './failures.ts';
 import type { AboutAttempt } from './failures.ts';
+import { PacedReader } from './PacedReader.ts';
 import { discard } from './readBounded.ts';
 
 /** The longest wait that a timer can have: the SDK's own limit must never be the one that cuts. */
@@ -41,7 +41,8 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
   #about: AboutAttempt;
   #subscriber: Subscriber<WireEvent> | undefined;
   #scope: CallScope | undefined;
-  #body: AnswerBody | undefined;
+  #body: PacedReader | undefined;
+  #decoder: AnswerDecoder | undefined;
   #left = false;
   #settled = false;
   #stopWaiting: Cancel | undefined;
@@ -82,7 +83,8 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
   unsubscribe(): void {
     if (this.#settled || this.#left) return;
     this.#left = true;
-    if (this.#body?.leave()) this.#stopWaiting = startTimer(this.runtime, LINGER_MS, () => this.#leaveAtOnce());
+    this.#body?.leave();
+    if (this.#decoder?.leave()) this.#stopWaiting = startTimer(this.runtime, LINGER_MS, () => this.#leaveAtOnce());
     else this.#leaveAtOnce();
   }
 
@@ -96,7 +98,10 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
     let failure: SluiceError | undefined;
     try {
       const body = this.#headed(await this.#send());
-      while (body?.take(await body.pull())) continue;
+      if (body !== undefined) {
+        for (let read = await body.read(); !read.done; read = await body.read()) this.#decoder?.push(read.value);
+        this.#decoder?.end();
+      }
     } catch (thrown) {
       if (!this.#left) failure = this.#failure(thrown);
       this.#abort();
@@ -124,22 +129,22 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
   }
 
   /** Passes on the head. Returns the body, if it is still wanted. */
-  #headed(response: Response): AnswerBody | undefined {
+  #headed(response: Response): PacedReader | undefined {
     if (this.#left) return discard(response.body);
     const attempt = this.#attempt as Attempt;
     this.#attempt = undefined;
     const { status, headers } = response;
     const requestId = requestIdOf(headers);
-    const hints = readHints({ status, headers, wallNowMs: this.#wallNowMs });
+    const hints = readHints({ status, headers, wallNowMs: this.runtime.clock.wallNow() });
     const about = { model: this.#about.model, status, requestId };
     this.#about = about;
-    const decoder = new AnswerDecoder(attempt, this, {
+    this.#decoder = new AnswerDecoder(attempt, this, {
       maxBytes: this.#maxEventBytes,
       about,
       headers,
       runtime: this.runtime,
     });
-    this.#body = new AnswerBody(response.body, decoder, attempt.demand);
+    this.#body = new PacedReader(response.body, attempt.demand);
     this.#subscriber?.next({ kind: 'head', status, requestId, hints });
     return this.#left ? discard(response.body) : this.#body;
   }
@@ -147,19 +152,17 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
   /** Tells of the answer that the SDK turned into an exception, if there was one. */
   #failure(thrown: unknown): SluiceError {
     if (isSluiceError(thrown)) return thrown;
-    if (this.#about.status !== undefined) return thrownError(thrown, this.#about, this.#wallNowMs);
-    const { head, error } = sendFailure(thrown, this.captured, this.#about.model, this.#wallNowMs);
+    const wallNowMs = this.runtime.clock.wallNow();
+    if (this.#about.status !== undefined) return thrownError(thrown, this.#about, wallNowMs);
+    const { head, error } = sendFailure(thrown, this.captured, this.#about.model, wallNowMs);
     if (head !== undefined) this.#subscriber?.next(head);
     return error;
-  }
-
-  get #wallNowMs(): number {
-    return this.runtime.clock.wallNow();
   }
 
   #abort(): void {
     this.#controller.abort();
     this.#body?.cancel();
+    this.#decoder?.leave();
   }
 
   #close(): void {
@@ -167,6 +170,7 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
     this.#scope = undefined;
     this.#subscriber = undefined;
     this.#body = undefined;
+    this.#decoder = undefined;
     scope?.closed();
   }
 }

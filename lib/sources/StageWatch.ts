@@ -67,8 +67,7 @@ export class StageWatch {
   }
 
   /** The consumer's pace, with the limits standing still while it is awaited. */
-  pausing(demand: Demand | undefined): Demand | undefined {
-    if (demand === undefined) return undefined;
+  pausing(demand: Demand): Demand {
     const resume = (): void => {
       this.#timers.resume(this.#runtime.clock.now());
       this.#arm();

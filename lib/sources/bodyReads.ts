@@ -19,5 +19,6 @@ export function readerOf(body: unknown): BodyReader | undefined {
 
 /** The first that is no white space and not of a byte-order mark. */
 export function firstByte(bytes: Uint8Array): number | undefined {
-  return bytes.find((byte) => !BLANK.has(byte));
+  for (const byte of bytes) if (!BLANK.has(byte)) return byte;
+  return undefined;
 }

@@ -1,5 +1,3 @@
-import type { Attempt } from '../core/attempt.ts';
-
 /** A chat chunk that only reports usage: `choices` is empty. */
 export function isUsageReport(value: unknown): boolean {
   const { choices, usage } = Object(value) as { readonly choices?: unknown; readonly usage?: unknown };
@@ -7,12 +5,11 @@ export function isUsageReport(value: unknown): boolean {
 }
 
 /**
- * Whether a chunk without content proves that a running answer goes on. Typed events of the Responses API do: a search
- * between two pieces of text takes its time. A chat chunk without content does not: providers send empty ones to keep
+ * Whether an event of the Responses API without content proves that a running answer goes on: a search between two pieces
+ * of text takes its time. A chat chunk without content does not: providers send empty ones to keep
  * the connection alive.
  */
-export function isProgress(api: Attempt['api'], value: unknown): boolean {
-  if (api !== 'responses') return false;
+export function isProgress(value: unknown): boolean {
   const { type } = value as { readonly type?: unknown };
   return typeof type === 'string' && type.startsWith('response.');
 }

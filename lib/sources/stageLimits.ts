@@ -8,15 +8,16 @@ export function stageLimits(
   { deadlineAtMs, deadlineMs }: { readonly deadlineAtMs: number; readonly deadlineMs: number },
   nowMs: number,
 ): StageLimits {
-  const { timeouts } = settings;
-  const leftMs = deadlineAtMs - nowMs;
+  const { headersMs, firstContentMs, idleMs, tailMs, responseMs } = settings.timeouts;
+  const usual = STAGE_TIMER_DEFAULTS;
+  const unbounded = deadlineAtMs === Infinity;
+  const share = unbounded ? Infinity : firstShare(deadlineAtMs - nowMs, deadlineMs);
   return {
-    headersMs: timeouts.headersMs,
-    firstContentMs:
-      timeouts.firstContentMs ?? Math.min(STAGE_TIMER_DEFAULTS.firstContentMs, firstShare(leftMs, deadlineMs)),
-    idleMs: timeouts.idleMs,
-    tailMs: timeouts.tailMs,
-    responseMs: timeouts.responseMs ?? (leftMs === Infinity ? STAGE_TIMER_DEFAULTS.responseMs : Infinity),
+    headersMs,
+    firstContentMs: firstContentMs ?? Math.min(usual.firstContentMs, share),
+    idleMs,
+    tailMs,
+    responseMs: responseMs ?? (unbounded ? usual.responseMs : Infinity),
     deadlineAtMs,
   };
 }

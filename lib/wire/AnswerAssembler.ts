@@ -9,11 +9,10 @@ import { isCounted, readUsage } from './usage.ts';
 
 type MakeChoice = (index: number) => ChoiceBuilder;
 
-const makeBuilder: MakeChoice = (index) => new ChoiceBuilder(index);
-
 // Set by the class, which alone can reach what it has.
 let withChoices: (makeChoice: MakeChoice) => AnswerAssembler;
 let findings: (answer: AnswerAssembler) => AnswerFindings;
+let finished: (answer: AnswerAssembler, asked: number) => boolean;
 
 /** An assembler for those who want to hear of each piece: by the builders of its choices. */
 export function assemblerOf(makeChoice: MakeChoice): AnswerAssembler {
@@ -25,6 +24,11 @@ export function findingsOf(answer: AnswerAssembler): AnswerFindings {
   return findings(answer);
 }
 
+/** Whether there are at least so many choices, and each has its finish reason. */
+export function isFinished(answer: AnswerAssembler, asked: number): boolean {
+  return finished(answer, asked);
+}
+
 /**
  * Puts an answer together from chat chunks, from Responses events, or from either API's whole body. Each chunk costs its
  * own length and each snapshot the number of its choices: text is appended, and what did not change is shared with the
@@ -34,7 +38,7 @@ export function findingsOf(answer: AnswerAssembler): AnswerFindings {
  * several; what came before it is kept. Anything else that is not understood is ignored.
  */
 export class AnswerAssembler {
-  #makeChoice = makeBuilder;
+  #makeChoice: MakeChoice | undefined;
   #choices: readonly ChoiceBuilder[] = [];
   #rawUsage: unknown;
   #usage: Usage | undefined;
@@ -59,6 +63,10 @@ export class AnswerAssembler {
       systemFingerprint: answer.#systemFingerprint,
       finishReasons: answer.finishReasons,
     });
+    finished = (answer, asked) => {
+      for (const choice of answer.#choices) if (choice.finishReason === null) return false;
+      return answer.#choices.length >= asked;
+    };
   }
 
   /** @returns Whether the chunk held content. */
@@ -155,7 +163,8 @@ export class AnswerAssembler {
   }
 
   get blank(): boolean {
-    return this.#choices.every((choice) => choice.blank);
+    for (const choice of this.#choices) if (!choice.blank) return false;
+    return true;
   }
 
   get model(): string | undefined {
@@ -191,7 +200,7 @@ export class AnswerAssembler {
     if (at === -1) at = this.#choices.length;
     const found = this.#choices[at];
     if (found?.index === index) return found;
-    const made = this.#makeChoice(index);
+    const made = this.#makeChoice?.(index) ?? new ChoiceBuilder(index);
     this.#choices = this.#choices.toSpliced(at, 0, made);
     return made;
   }

@@ -1,6 +1,6 @@
 import type { Answer } from '../core/answer.ts';
 import { SluiceError } from '../core/errors.ts';
-import { AnswerAssembler, findingsOf } from './AnswerAssembler.ts';
+import { AnswerAssembler, findingsOf, isFinished } from './AnswerAssembler.ts';
 import type { AnswerFindings, ChunkReader, ChunkVerdict, ReaderContext } from './ChunkReader.ts';
 import { classifyErrorObject, classifyInStream } from './classifyResponse.ts';
 import { holdsError } from './errorBody.ts';
@@ -67,9 +67,7 @@ export class ChatReader implements ChunkReader {
 
   get state(): 'open' | 'finished' | 'ended' {
     if (this.#done) return 'ended';
-    return this.#answer.finishedCount >= Math.max(this.#context.choices, this.#answer.choiceCount)
-      ? 'finished'
-      : 'open';
+    return isFinished(this.#answer, this.#context.choices) ? 'finished' : 'open';
   }
   get complete(): boolean {
     return this.state !== 'open';

@@ -33,14 +33,10 @@ export class ChoiceBuilder {
   /** Nothing has come but white space. */
   get blank(): boolean {
     const written = this.#text + this.#reasoning + this.#refusal;
-    return !this.#other && !this.#hasTools && written.trim() === '';
+    return !this.#other && !this.#tools?.size && written.trim() === '';
   }
   get empty(): boolean {
-    return !this.#other && this.#text === '' && this.#reasoning === '' && this.#refusal === '' && !this.#hasTools;
-  }
-
-  get #hasTools(): boolean {
-    return this.#tools !== undefined && this.#tools.size > 0;
+    return !this.#other && this.#text === '' && this.#reasoning === '' && this.#refusal === '' && !this.#tools?.size;
   }
 
   addText(text: string): void {

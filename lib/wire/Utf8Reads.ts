@@ -22,9 +22,12 @@ export class Utf8Reads {
       bytes.set(read, this.#held.length);
       this.#held = NONE;
     }
-    const whole = wholeLength(bytes);
+    const { length } = bytes;
+    // Nearly every read ends with a line, and so with a whole character.
+    // Stryker disable next-line all: as wholeLength says
+    const whole = (bytes[length - 1] as number) < 0x80 ? length : wholeLength(bytes);
     // Stryker disable next-line ConditionalExpression,EqualityOperator: to hold nothing back only takes longer
-    if (whole < bytes.length) {
+    if (whole < length) {
       this.#held = bytes.slice(whole);
       bytes = bytes.subarray(0, whole);
     }

@@ -57,7 +57,6 @@ type Field = 'limit' | 'remaining' | 'reset';
 
 /** What the headers say of one family. */
 interface Told {
-  readonly order: number;
   limit: string | undefined;
   remaining: string | undefined;
   reset: string | undefined;
@@ -77,41 +76,44 @@ export function readLimits(
 ): readonly NamedReading[] {
   const readings: NamedReading[] = [];
   const told = toldBy(headers);
-  // Stryker disable next-line ConditionalExpression: without it, headers are looked for that then mean nothing
-  if (told.length === 0) return readings;
-  // Groq uses OpenAI's names, but its request limits are per day.
-  const groq = headerOf(headers, 'x-groq-region') !== undefined || headerOf(headers, 'x-groq-id') !== undefined;
-  for (const { order, limit, remaining, reset } of told) {
-    if (order === FAMILIES.length) {
-      readings.push(...readStructured(limit as string));
-      continue;
-    }
-    const { kind, windowMs } = FAMILIES[order] as Family;
+  for (let order = 0; order < FAMILIES.length; order++) {
+    const its = told[order];
+    if (its === undefined) continue;
+    const { limit, remaining, reset } = its;
     const size = countOf(limit);
     // Azure's Responses API reports a limit of -1 or 0 where it means that it reports none.
     if (limit !== undefined && !((size ?? 0) > 0)) continue;
     const left = countOf(remaining);
     const resetMs = reset === undefined ? undefined : resetOf(reset);
     if (size === undefined && left === undefined && resetMs === undefined) continue;
-    const guessed = groq ? DAY_MS : windowOf(size, left, resetMs);
-    readings.push({ kind, limit: size, remaining: left, resetMs, windowMs: windowMs ?? guessed });
+    const { kind, windowMs = isGroq(headers) ? DAY_MS : windowOf(size, left, resetMs) } = FAMILIES[order] as Family;
+    readings.push({ kind, limit: size, remaining: left, resetMs, windowMs });
   }
+  const structured = told[FAMILIES.length]?.limit;
+  if (structured !== undefined) readings.push(...readStructured(structured));
   return readings;
 }
 
+/** Groq uses OpenAI's names, but its request limits are per day. */
+function isGroq(headers: HeaderReader): boolean {
+  return headerOf(headers, 'x-groq-region') !== undefined || headerOf(headers, 'x-groq-id') !== undefined;
+}
+
 /**
- * What is told of each family, in their order; last, as a limit, what `RateLimit` says. Going through all headers once
+ * What is told of each family, at its place in their order; last, as a limit, what `RateLimit` says. Going through all headers once
  * takes less than asking a `Headers` object for dozens of names, nearly all of which are never there.
  */
-function toldBy(headers: HeaderReader): readonly Told[] {
+function toldBy(headers: HeaderReader): readonly (Told | undefined)[] {
   // Stryker disable next-line ConditionalExpression,EqualityOperator,StringLiteral: both ways give the same, one of them sooner
   if (typeof headers.forEach !== 'function') return askedOf(headers);
-  const told: Told[] = [];
+  const told: (Told | undefined)[] = [];
   try {
     headers.forEach((value, name) => {
       const place = PLACES.get(name) ?? PLACES.get(name.toLowerCase());
       const text = textOf(value);
-      if (place !== undefined && text !== undefined) toldIn(told, place.order)[place.field] = text;
+      if (place === undefined || text === undefined) return;
+      const its = (told[place.order] ??= { limit: undefined, remaining: undefined, reset: undefined });
+      its[place.field] = text;
     });
   } catch {
     return askedOf(headers);
@@ -119,53 +121,35 @@ function toldBy(headers: HeaderReader): readonly Told[] {
   return told;
 }
 
-/** That of one family in a list in their order, made if it was not there. */
-function toldIn(told: Told[], order: number): Told {
-  let at = told.length;
-  while (at > 0 && (told[at - 1] as Told).order >= order) at--;
-  const there = told[at];
-  if (there?.order === order) return there;
-  const made: Told = { order, limit: undefined, remaining: undefined, reset: undefined };
-  told.splice(at, 0, made);
-  return made;
-}
-
 /** The same of headers that do not list themselves. */
 function askedOf(headers: HeaderReader): readonly Told[] {
-  const told: Told[] = [];
-  FAMILIES.forEach((names, order) => {
-    const limit = headerOf(headers, names.limit);
-    const remaining = headerOf(headers, names.remaining);
-    const reset = headerOf(headers, names.reset);
-    // Stryker disable next-line ConditionalExpression: a family of which nothing is told gives no reading
-    if ((limit ?? remaining ?? reset) !== undefined) told.push({ order, limit, remaining, reset });
-  });
-  const limit = headerOf(headers, STRUCTURED);
-  if (limit !== undefined) told.push({ order: FAMILIES.length, limit, remaining: undefined, reset: undefined });
-  return told;
+  const told: Told[] = FAMILIES.map((names) => ({
+    limit: headerOf(headers, names.limit),
+    remaining: headerOf(headers, names.remaining),
+    reset: headerOf(headers, names.reset),
+  }));
+  return [...told, { limit: headerOf(headers, STRUCTURED), remaining: undefined, reset: undefined }];
 }
 
 /** The reading that will bind first: the smallest share left, and among equals the later reset. */
 export function tightest(readings: readonly NamedReading[], kind: NamedReading['kind']): LimitReading | undefined {
-  const share = (reading: LimitReading): number =>
-    reading.remaining === undefined
-      ? 2
-      : reading.remaining === 0
-        ? 0
-        : reading.remaining / (reading.limit ?? Infinity) || 1;
   let best: NamedReading | undefined;
   for (const reading of readings) {
-    if (reading.kind !== kind) continue;
-    if (best === undefined) {
-      best = reading;
-      continue;
-    }
-    const closer = share(reading) - share(best);
-    if (closer < 0 || (closer === 0 && (reading.resetMs ?? 0) > (best.resetMs ?? 0))) best = reading;
+    if (reading.kind === kind && (best === undefined || bindsBefore(reading, best))) best = reading;
   }
   if (best === undefined) return undefined;
   const { limit, remaining, resetMs, windowMs } = best;
   return { limit, remaining, resetMs, windowMs };
+}
+
+function bindsBefore(one: LimitReading, other: LimitReading): boolean {
+  const closer = shareLeft(one) - shareLeft(other);
+  return closer < 0 || (closer === 0 && (one.resetMs ?? 0) > (other.resetMs ?? 0));
+}
+
+function shareLeft({ limit, remaining }: LimitReading): number {
+  if (remaining === undefined) return 2;
+  return remaining === 0 ? 0 : remaining / (limit ?? Infinity) || 1;
 }
 
 /**

@@ -73,8 +73,7 @@ export class HttpExchange implements Dispatcher.DispatchHandler {
   leave(): void {
     if (this.#settled || this.#left) return;
     this.#left = true;
-    if (this.#answer === undefined || !this.#answer.ended) return this.#abort();
-    this.#answer.leave();
+    if (!this.#answer?.leave()) return this.#abort();
     this.#stopLingering = startTimer(this.#link.settings.runtime, LINGER_MS, () => this.#abort());
     this.#controller?.resume();
   }
