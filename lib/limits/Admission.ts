@@ -1,5 +1,4 @@
-import { zeroOrInfinity, zeroOrMore } from '../core/checks.ts';
-import type { Cost } from '../core/ports.ts';
+import { zeroOrMore } from '../core/checks.ts';
 import type { Clock } from '../core/runtime.ts';
 import { AdmissionGrant, revoked } from './AdmissionGrant.ts';
 import type { AdmissionEnd, TargetChange } from './AdmissionGrant.ts';
@@ -11,14 +10,20 @@ import type { AdmissionOptions, CheckedAdmissionRules } from './AdmissionOptions
 import { AdmissionTicket } from './AdmissionPool.ts';
 import type { AdmissionPool } from './AdmissionPool.ts';
 import type { AdmissionAsk, AdmissionStep } from './AdmissionStep.ts';
+import type { AdmissionTarget } from './AdmissionTarget.ts';
 import { AdmissionTargets } from './AdmissionTargets.ts';
-import { AdmissionTenants, clampTo } from './AdmissionTenant.ts';
-import type { AdmissionTenant } from './AdmissionTenant.ts';
+import { AdmissionTenants } from './AdmissionTenant.ts';
 import { chooseNext } from './chooseNext.ts';
 import type { Choice } from './chooseNext.ts';
-import { QuotaReservation } from './QuotaReservation.ts';
-import type { WaitBound } from './QuotaRoute.ts';
+import type { BreakerTicket } from './CircuitBreaker.ts';
+import { foreseenMs } from './foreseenMs.ts';
+import { NOTHING } from './QuotaLayer.ts';
+import type { LayerCost } from './QuotaLayer.ts';
+import { waitBound } from './waitBound.ts';
 import type { Outcome } from '../core/outcome.ts';
+
+/** What of a place in the queue a grant goes on with. */
+type Asked = Pick<AdmissionTicket, 'pool' | 'from' | 'level'>;
 
 /**
  * Breaker, cooldown, every layer of the quota and the slots of deployment, tenant, priority and of all, in one step: a
@@ -33,36 +38,35 @@ import type { Outcome } from '../core/outcome.ts';
 export class Admission {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #targets: AdmissionTargets;
-  readonly #tenants: AdmissionTenants;
+  readonly tenants: AdmissionTenants;
   /** What the priorities have in flight, and what they may have. */
   readonly levels: AdmissionLevels;
   readonly #random: () => number;
-  /** What is in flight. */
-  readonly #held = new Map<AdmissionGrant, AdmissionTicket>();
   /** Have had to make room for more urgent ones. */
   readonly #evicted: AdmissionTicket[] = [];
   /** What this process may have of `maxInFlight`. */
   lent: number = Infinity;
-  #rules: CheckedAdmissionRules;
+  rules: CheckedAdmissionRules;
+  #inFlight = 0;
   #waiting = 0;
   #order = 0;
 
   /** @throws SluiceError `invalid_option` */
   constructor(options: AdmissionOptions, clock: Pick<Clock, 'now'>, random: () => number) {
-    this.#rules = checkedAdmissionRules(options);
+    this.rules = checkedAdmissionRules(options);
     this.#clock = clock;
     this.#random = random;
-    this.#targets = new AdmissionTargets(options, this.#rules, clock, random);
-    this.#tenants = new AdmissionTenants(options.tenants, clock.now());
-    this.levels = new AdmissionLevels(this.#rules.levels);
+    this.#targets = new AdmissionTargets(options, this.rules, clock, random);
+    this.tenants = new AdmissionTenants(options.tenants, clock.now());
+    this.levels = new AdmissionLevels(this.rules.levels);
   }
 
   /**
    * Takes other options, and goes on from where everything is.
    *
    * - What is in flight stays in every count, and is given back there. A lower ceiling takes nothing back.
-   * - Those who wait keep their places, and the bounds on their wait; the new limits hold for them as for newcomers. Call
-   *   {@link next} afterwards. A priority that is gone: see `AdmissionLevels.reload`.
+   * - Those who wait keep their places and bounds, under the new limits: call {@link next} afterwards. A priority that is
+   *   gone: see `AdmissionLevels.reload`.
    * - Buckets keep their levels and debts, as far as they fit. A rate where there was none begins no fuller than what stood
    *   there. Cooldowns, breakers and exhausted accounts stay as they are, adaptive limits too as far as they lie within
    *   their new bounds, learned rates where what is configured has not changed.
@@ -73,28 +77,19 @@ export class Admission {
   reload(options: AdmissionOptions): void {
     new Admission(options, this.#clock, this.#random);
     const nowMs = this.#clock.now();
-    this.#rules = checkedAdmissionRules(options);
-    const moved = this.levels.reload(this.#rules.levels);
-    for (const ticket of this.#held.values()) ticket.level = moved[ticket.level] as number;
-    this.#targets.reload(options, this.#rules, nowMs);
-    this.#tenants.reload(options.tenants, this.#targets.arrivalMarginMs, nowMs);
-    for (const pool of this.#targets.pools.values()) pool.reload(this.#rules, moved);
-  }
-
-  get rules(): CheckedAdmissionRules {
-    return this.#rules;
-  }
-
-  get inFlight(): number {
-    return this.#held.size;
+    this.rules = checkedAdmissionRules(options);
+    const moved = this.levels.reload(this.rules.levels);
+    this.#targets.reload(options, this.rules, nowMs);
+    this.tenants.reload(options.tenants, this.#targets.arrivalMarginMs, nowMs);
+    for (const pool of this.#targets.pools.values()) pool.reload(this.rules, moved);
   }
 
   get waiting(): number {
     return this.#waiting;
   }
 
-  get tenants(): AdmissionTenants {
-    return this.#tenants;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
   get pools(): ReadonlyMap<string, AdmissionPool> {
@@ -111,6 +106,19 @@ export class Admission {
    * @throws SluiceError `invalid_option` for a wrong field
    */
   ask(ask: AdmissionAsk): AdmissionTicket | AdmissionRefusal {
+    return this.#enter(ask, false) as AdmissionTicket | AdmissionRefusal;
+  }
+
+  /**
+   * As {@link ask}, but where nobody waits and there is room, the grant that {@link next} would give: no place is taken for
+   * it, as a queue of one remembers nothing of who has gone.
+   * @throws SluiceError `invalid_option` for a wrong field
+   */
+  admit(ask: AdmissionAsk): AdmissionGrant | AdmissionTicket | AdmissionRefusal {
+    return this.#enter(ask, true);
+  }
+
+  #enter(ask: AdmissionAsk, atOnce: boolean): AdmissionGrant | AdmissionTicket | AdmissionRefusal {
     const nowMs = this.#clock.now();
     const { cost } = ask;
     zeroOrMore('cost.requests', cost.requests);
@@ -118,27 +126,29 @@ export class Admission {
     const level = this.levels.indexOf(ask.priority);
     this.#targets.tidy(nowMs);
     const pool = this.#targets.poolOf(ask.model);
-    const tenant = this.#tenants.at(ask.tenant, this.#targets.arrivalMarginMs, nowMs);
+    const tenant = this.tenants.at(ask.tenant, this.#targets.arrivalMarginMs, nowMs);
     const tooLarge = cost.explicit ? tooLargeFor(cost, pool, tenant) : undefined;
     if (tooLarge) return tooLarge;
+    const grant = atOnce ? this.#grantAtOnce(nowMs, ask, { pool, from: tenant, level }) : undefined;
+    if (grant) return grant;
     const unavailableMs = pool.unavailableMs(nowMs);
     if (unavailableMs > 0) return unavailable(unavailableMs);
 
-    const bound = this.#boundOf(nowMs, ask);
-    const foreseenMs = this.#foreseenMs(nowMs, pool, tenant, level, cost);
-    if (foreseenMs > bound.limitMs) return refusedBy(bound, pool.retryAfterMs(nowMs, foreseenMs));
-    const ticket = new AdmissionTicket(pool, tenant, level, cost, this.#order++, nowMs, bound, foreseenMs);
+    const { maxWaiting, maxWaitMs } = this.#targets.bounds;
+    const bound = waitBound(ask, maxWaitMs, nowMs);
+    const leastMs = foreseenMs(nowMs, pool, tenant, level, cost);
+    if (leastMs > bound.limitMs) return refusedBy(bound, pool.retryAfterMs(nowMs, leastMs));
+    const ticket = new AdmissionTicket(pool, tenant, level, cost, this.#order++, nowMs, bound, leastMs);
     if (bound.limitMs === 0 && !this.#hasRoomNow(nowMs, ticket)) {
-      return refusedBy(bound, pool.retryAfterMs(nowMs, foreseenMs));
+      return refusedBy(bound, pool.retryAfterMs(nowMs, leastMs));
     }
-    const { maxWaiting } = this.#targets.bounds;
     if (this.#waiting >= maxWaiting && !this.#hasRoomNow(nowMs, ticket) && !this.#evictFor(ticket)) {
-      return queueFull(maxWaiting, pool.retryAfterMs(nowMs, foreseenMs));
+      return queueFull(maxWaiting, pool.retryAfterMs(nowMs, leastMs));
     }
     pool.join(ticket);
     this.#targets.joined(pool);
     this.#waiting++;
-    this.#tenants.move(tenant, 1, 0);
+    this.tenants.move(tenant, 1, 0);
     return ticket;
   }
 
@@ -146,19 +156,20 @@ export class Admission {
   cancel(ticket: AdmissionTicket): boolean {
     if (!ticket.pool.leave(ticket)) return false;
     this.#waiting--;
-    this.#tenants.move(ticket.from, -1, 0);
+    this.tenants.move(ticket.from, -1, 0);
     return true;
   }
 
   /** The next thing to do. Call it until it says `wait`, and again whenever something was given back or has changed. */
   next(): AdmissionStep {
+    if (this.#isIdle) return NOTHING_TO_DO;
     const nowMs = this.#clock.now();
     const stuck = this.#targets.advance(nowMs);
     if (stuck) return { kind: 'changed', changes: [stuck] };
     const evicted = this.#evicted.shift();
-    if (evicted)
-      return this.#refuse(evicted, queueFull(this.#targets.bounds.maxWaiting, evicted.pool.retryAfterMs(nowMs, 1)));
-    this.#tenants.wake(nowMs);
+    const { maxWaiting } = this.#targets.bounds;
+    if (evicted) return this.#refuse(evicted, queueFull(maxWaiting, evicted.pool.retryAfterMs(nowMs, 1)));
+    this.tenants.wake(nowMs);
     let untilMs = this.#targets.stuckAtMs;
     // Stryker disable next-line ConditionalExpression: nothing is gone through for nobody
     if (this.#waiting === 0) return { kind: 'wait', untilMs };
@@ -173,13 +184,10 @@ export class Admission {
       if (first.expiresAtMs === nowMs) due ??= first;
       untilMs = Math.min(untilMs, first.expiresAtMs);
     }
-    const free = Math.min(this.#rules.maxInFlight, this.lent) - this.inFlight;
+    const free = this.#free;
     if (free > 0) {
-      const choice = chooseNext(nowMs, this.#targets.busy(), this.#tenants, {
-        free,
-        passShare: this.#rules.passShare,
-        levelFull: (level) => this.levels.full(level),
-      });
+      const rules = { free, passShare: this.rules.passShare, levelFull: (level: number) => this.levels.full(level) };
+      const choice = chooseNext(nowMs, this.#targets.busy(), this.tenants, rules);
       if (choice.kind === 'go') return this.#grant(nowMs, choice);
       untilMs = Math.min(untilMs, choice.untilMs);
     }
@@ -190,22 +198,53 @@ export class Admission {
   /** The verdict on an attempt, once. Its slot stays taken until {@link close}. */
   end(grant: AdmissionGrant, outcome: Outcome, firstContentMs?: number): AdmissionEnd | undefined {
     const ended = grant.end(this.#clock.now(), outcome, firstContentMs);
-    const ticket = this.#held.get(grant);
-    if (ended === undefined || ticket === undefined) return ended;
-    ticket.from.open--;
+    if (ended === undefined) return undefined;
+    const { tenant, pool, place } = grant;
+    tenant.open--;
     // Stryker disable next-line ConditionalExpression: without a quota of its own it waits for a slot, and is let go as that comes free
-    if (ticket.from.layer) this.#tenants.unpark(ticket.from);
-    ticket.pool.queueOf(ticket).correct(ticket.tenant, ended.moreTokens);
+    if (tenant.layer) this.tenants.unpark(tenant);
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: a queue in which nobody waits remembers no tenant
+    if (pool.waiting > 0) pool.queueOf({ level: this.levels.levelOf(place) }).correct(tenant.name, ended.moreTokens);
     return ended;
   }
 
   /** Nothing of an attempt runs any more: what it had in flight is free. */
   close(grant: AdmissionGrant): void {
-    const ticket = this.#held.get(grant);
-    if (ticket === undefined || !grant.close()) return;
-    this.#held.delete(grant);
-    this.levels.move(ticket.level, -1);
-    this.#tenants.move(ticket.from, 0, -1);
+    if (!grant.close()) return;
+    this.#inFlight--;
+    this.levels.move(this.levels.levelOf(grant.place), -1);
+    this.tenants.move(grant.tenant, 0, -1);
+  }
+
+  /** Whether there is nothing to do before somebody asks. */
+  get #isIdle(): boolean {
+    return this.#waiting === 0 && this.#evicted.length === 0 && !this.#targets.isProbing;
+  }
+
+  #grantAtOnce(nowMs: number, ask: AdmissionAsk, asked: Asked): AdmissionGrant | undefined {
+    const { pool, from, level } = asked;
+    const { cost } = ask;
+    if (!this.#isIdle || this.#free <= 0 || this.levels.full(level)) return undefined;
+    if (this.tenants.blockedMs(from, cost, nowMs) > 0 || !pool.hasRoom(nowMs, cost)) return undefined;
+    if (waitBound(ask, this.#targets.bounds.maxWaitMs, nowMs).limitMs < 0) return undefined;
+    const target = pool.passNow(nowMs, level, { cost, tenant: from.name });
+    const costThere = target.costOf(cost);
+    this.tenants.pass(from, costThere.tokens);
+    return this.#hold(nowMs, asked, target, costThere, target.breaker.join());
+  }
+
+  get #free(): number {
+    return Math.min(this.rules.maxInFlight, this.lent) - this.#inFlight;
+  }
+
+  /** What is granted is in flight from now on. */
+  #hold(nowMs: number, asked: Asked, target: AdmissionTarget, cost: LayerCost, pass: BreakerTicket): AdmissionGrant {
+    asked.from.open++;
+    this.#inFlight++;
+    this.levels.move(asked.level, 1);
+    const grant = new AdmissionGrant(nowMs, asked, this.levels.placeOf(asked.level), target, cost, pass);
+    this.#targets.granted(target);
+    return grant;
   }
 
   #expire(nowMs: number, ticket: AdmissionTicket, leastMs: number): AdmissionStep {
@@ -225,16 +264,11 @@ export class Admission {
       const { from } = ticket;
       const cost = target.costOf(ticket.cost);
       ticket.pool.take(ticket, nowMs, (level) => this.levels.full(level));
-      this.#tenants.charge(from, cost.tokens);
-      this.#tenants.move(from, -1, 1);
-      from.open++;
+      this.tenants.charge(from, cost.tokens);
+      this.tenants.move(from, -1, 1);
       this.#waiting--;
-      this.levels.move(ticket.level, 1);
       for (const passed of passes(target)) passed.passed += cost.tokens;
-      const reservation = new QuotaReservation(nowMs, target.routeFor(from), cost, target.rules);
-      const grant = new AdmissionGrant(target, reservation, decision.ticket, nowMs);
-      this.#targets.sending(target);
-      this.#held.set(grant, ticket);
+      const grant = this.#hold(nowMs, ticket, target, cost, decision.ticket);
       return { kind: 'granted', ticket, grant, changes };
     }
     const retryAfterMs = Math.max(1, ...targets.map(({ breaker }) => Math.ceil(breaker.snapshot().retryAfterMs)));
@@ -246,46 +280,20 @@ export class Admission {
     return { kind: 'refused', ticket, refusal, changes: [] };
   }
 
-  #boundOf(nowMs: number, ask: AdmissionAsk): WaitBound {
-    const maxWaitMs = zeroOrInfinity('maxWaitMs', ask.maxWaitMs ?? this.#targets.bounds.maxWaitMs);
-    const leftMs = (ask.deadlineAtMs ?? Infinity) - nowMs;
-    if (leftMs > maxWaitMs) return { code: 'queue_timeout', limitMs: maxWaitMs };
-    // At the deadline itself there is no time left for an answer.
-    return { code: 'timeout_deadline', limitMs: leftMs > 0 ? leftMs : -1 };
-  }
-
-  /** No shorter than this is the wait of a newcomer, unless others leave or give something back. */
-  #foreseenMs(nowMs: number, pool: AdmissionPool, tenant: AdmissionTenant, level: number, cost: Cost): number {
-    const ahead = queueAt(pool, level).ahead(tenant.name, cost);
-    const { layer } = tenant;
-    const ownMs = layer?.waitBehindMs(nowMs, ahead, clampTo(layer, cost), true) ?? 0;
-    return Math.max(ownMs, pool.foreseenMs(nowMs, ahead, cost));
-  }
-
   #hasRoomNow(nowMs: number, ticket: AdmissionTicket): boolean {
-    if (ticket.pool.waiting > 0 || this.inFlight >= this.#rules.maxInFlight || this.levels.full(ticket.level))
-      return false;
-    if (this.#tenants.blockedMs(ticket.from, ticket.cost, nowMs) > 0) return false;
-    return ticket.pool.fit(nowMs, ticket).targets.length > 0;
+    const { pool, from, level, cost } = ticket;
+    if (pool.waiting > 0 || this.inFlight >= this.rules.maxInFlight || this.levels.full(level)) return false;
+    return this.tenants.blockedMs(from, cost, nowMs) === 0 && pool.fit(nowMs, ticket).targets.length > 0;
   }
 
   /** Makes room for one that is more urgent than another, which must go. */
   #evictFor({ level }: AdmissionTicket): boolean {
-    for (let below = this.#rules.levels.length - 1; below > level; below--) {
-      for (const pool of this.#targets.busy()) {
-        const youngest = queueAt(pool, below).youngest();
-        if (youngest === undefined) continue;
-        this.cancel(youngest);
-        this.#evicted.push(youngest);
-        return true;
-      }
-    }
-    return false;
+    const youngest = this.#targets.youngestBelow(level);
+    if (youngest === undefined) return false;
+    this.cancel(youngest);
+    this.#evicted.push(youngest);
+    return true;
   }
 }
 
-function queueAt({ queues }: AdmissionPool, level: number): AdmissionPool['queues'][number] {
-  return queues[level] as AdmissionPool['queues'][number];
-}
-
-const NOTHING = { requests: 0, tokens: 0 };
+const NOTHING_TO_DO: AdmissionStep = { kind: 'wait', untilMs: Infinity };

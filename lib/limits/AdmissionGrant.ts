@@ -1,12 +1,17 @@
 import type { ErrorCode } from '../core/errors.ts';
 import type { RateLimitHints, Usage } from '../core/hints.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { LevelPlace } from './AdmissionLevels.ts';
+import type { AdmissionPool, AdmissionTicket } from './AdmissionPool.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AimdDecision, AimdMark } from './Aimd.ts';
 import type { BreakerChange, BreakerTicket } from './CircuitBreaker.ts';
 import type { SentMark } from './BetweenRejections.ts';
+import type { AdmissionTenant } from './AdmissionTenant.ts';
 import type { LearnedRate } from './LearnedRate.ts';
-import type { QuotaReservation, Settlement } from './QuotaReservation.ts';
+import type { LayerCost } from './QuotaLayer.ts';
+import { QuotaReservation } from './QuotaReservation.ts';
+import type { Settlement } from './QuotaReservation.ts';
 
 /** What the end of an attempt has changed. */
 export interface AdmissionEnd {
@@ -30,11 +35,14 @@ export interface TargetChange {
 /** Everything that one attempt holds. Pure: times are passed in. */
 export class AdmissionGrant {
   readonly target: AdmissionTarget;
+  readonly pool: AdmissionPool;
+  readonly tenant: AdmissionTenant;
+  readonly place: LevelPlace;
   /** Kept for whoever holds it, as in a ticket. */
   owner: unknown;
   readonly #reservation: QuotaReservation;
   readonly #pass: BreakerTicket;
-  readonly #mark: AimdMark;
+  readonly #mark: AimdMark | undefined;
   #reason: ErrorCode = 'rate_limited';
   #hinted: RateLimitHints | undefined;
   #sent: SentMark | undefined;
@@ -44,17 +52,28 @@ export class AdmissionGrant {
   #ended = false;
   #closed = false;
 
-  constructor(target: AdmissionTarget, reservation: QuotaReservation, pass: BreakerTicket, nowMs: number) {
+  /** `cost`: as far as it can pass at `target`. */
+  constructor(
+    nowMs: number,
+    { pool, from }: Pick<AdmissionTicket, 'pool' | 'from'>,
+    place: LevelPlace,
+    target: AdmissionTarget,
+    cost: LayerCost,
+    pass: BreakerTicket,
+  ) {
     this.target = target;
+    this.pool = pool;
+    this.tenant = from;
+    this.place = place;
     this.owner = undefined;
-    this.#reservation = reservation;
+    this.#reservation = new QuotaReservation(nowMs, target.routeFor(from), cost, target.rules);
     this.#pass = pass;
-    this.#mark = target.takeSlot(nowMs);
+    this.#mark = target.takeSlot();
     target.unsent.add(this);
   }
 
   get reservedTokens(): number {
-    return this.#reservation.cost.tokens;
+    return this.#reservation.reservedTokens;
   }
 
   /** Why the provider asked for a wait, as far as it is known. */
@@ -107,7 +126,7 @@ export class AdmissionGrant {
     const expected = this.#learn(nowMs, outcome);
     const settlement = this.#reservation.release(nowMs, outcome, !expected) as Settlement;
     const breaker = target.breaker.settle(this.#pass, outcome);
-    const limit = target.judge(this.#mark, outcome, firstContentMs);
+    const limit = target.judge(this.#mark, this.#pass.atMs, outcome, firstContentMs);
     const used = (settlement.usedTokens ?? 0) - settlement.reservedTokens;
     const moreTokens = settlement.refundedTokens > 0 ? -settlement.refundedTokens : Math.max(0, used);
     return { settlement, breaker, limit, revoked: revoked(target, breaker), moreTokens };

@@ -1,11 +1,19 @@
 import { oneOf } from '../core/checks.ts';
 import type { Level } from './AdmissionOptions.ts';
 
+/** Where a priority stands, for what goes on after priorities have changed. */
+export interface LevelPlace {
+  readonly level: number;
+  /** Where it has stood since then. */
+  movedTo: LevelPlace | undefined;
+}
+
 /** The priorities, the most urgent first, and what each of them has in flight. */
 export class AdmissionLevels {
   #levels: readonly Level[];
   #names: readonly string[];
   #inFlight: number[];
+  #places: readonly LevelPlace[];
   /** What this process may have of each ceiling, by name, where others share it. */
   readonly lent: Map<string, number> = new Map();
 
@@ -13,6 +21,7 @@ export class AdmissionLevels {
     this.#levels = levels;
     this.#names = levels.map(({ name }) => name);
     this.#inFlight = levels.map(() => 0);
+    this.#places = placesOf(levels);
   }
 
   /** In flight of each, in their order. */
@@ -24,6 +33,17 @@ export class AdmissionLevels {
   indexOf(priority: string | undefined): number {
     if (priority === undefined) return 0;
     return this.#names.indexOf(oneOf('priority', priority, this.#names));
+  }
+
+  placeOf(level: number): LevelPlace {
+    return this.#places[level] as LevelPlace;
+  }
+
+  /** Of a place that was taken before priorities have changed too. */
+  levelOf(place: LevelPlace): number {
+    let last = place;
+    while (last.movedTo !== undefined) last = last.movedTo;
+    return last.level;
   }
 
   full(level: number): boolean {
@@ -47,10 +67,17 @@ export class AdmissionLevels {
       return found >= 0 ? found : Math.min(place, names.length - 1);
     });
     const inFlight = this.#inFlight;
+    const places = placesOf(levels);
+    this.#places.forEach((place, level) => (place.movedTo = places[moved[level] as number]));
+    this.#places = places;
     this.#levels = levels;
     this.#names = names;
     this.#inFlight = levels.map(() => 0);
     moved.forEach((level, before) => this.move(level, inFlight[before] as number));
     return moved;
   }
+}
+
+function placesOf(levels: readonly Level[]): readonly LevelPlace[] {
+  return levels.map((_, level) => ({ level, movedTo: undefined }));
 }

@@ -3,10 +3,12 @@ import type { HeapNode } from '../core/Heap.ts';
 import type { CheckedAdmissionRules } from './AdmissionOptions.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AdmissionTenant } from './AdmissionTenant.ts';
+import { bestFirst } from './chooseNext.ts';
 import { FairQueue } from './FairQueue.ts';
+import { joinedQueues } from './joinedQueues.ts';
 import type { LayerCost, QuotaLayer } from './QuotaLayer.ts';
-import type { WaitBound } from './QuotaRoute.ts';
 import { SlidingSums } from './SlidingSums.ts';
+import type { WaitBound } from './waitBound.ts';
 
 /** A place in the queue. A class, as every call has one: its weight is looked up without a function of its own. */
 export class AdmissionTicket {
@@ -131,7 +133,7 @@ export class AdmissionPool {
   reload({ levels, ageingMs }: Pick<CheckedAdmissionRules, 'levels' | 'ageingMs'>, moved: readonly number[]): void {
     this.#ageingMs = ageingMs;
     this.#overtaken = levels.map((_, level) => this.#overtaken[moved.indexOf(level)] ?? 0);
-    this.#queues = levels.map((_, level) => joined(this.#queues.filter((__, before) => moved[before] === level)));
+    this.#queues = levels.map((_, level) => joinedQueues(this.#queues.filter((__, before) => moved[before] === level)));
     this.#queues.forEach((queue, level) => {
       for (const ticket of queue.waiters()) ticket.level = level;
       queue.reweigh();
@@ -149,8 +151,8 @@ export class AdmissionPool {
     return this.#waiting;
   }
 
-  queueOf(ticket: AdmissionTicket): FairQueue<AdmissionTicket> {
-    return this.#queues[ticket.level] as FairQueue<AdmissionTicket>;
+  queueOf({ level }: Pick<AdmissionTicket, 'level'>): FairQueue<AdmissionTicket> {
+    return this.#queues[level] as FairQueue<AdmissionTicket>;
   }
 
   join(ticket: AdmissionTicket): void {
@@ -169,13 +171,11 @@ export class AdmissionPool {
 
   take(ticket: AdmissionTicket, nowMs: number, ceilings: (level: number) => boolean): void {
     for (let level = ticket.level + 1; level < this.#queues.length; level++) {
-      if (this.#aged(level, nowMs) && !ceilings(level)) this.#raise(level);
+      if (this.#aged(level, nowMs) && !ceilings(level)) (this.#overtaken[level] as number)++;
     }
-    this.#overtaken[ticket.level] = 0;
     this.queueOf(ticket).take(ticket);
     this.#left(ticket);
-    this.#granted.add(nowMs, 1, 0);
-    this.#usedAtMs = nowMs;
+    this.#pass(nowMs, ticket.level);
   }
 
   firstToExpire(): AdmissionTicket | undefined {
@@ -225,8 +225,32 @@ export class AdmissionPool {
     return this.#targets.every((target) => target.waitsAlone(tenant));
   }
 
+  /** Whether one of this cost may go where nobody waits, and all is decided here and no breaker other than closed. */
+  hasRoom(nowMs: number, cost: LayerCost): boolean {
+    let room = false;
+    for (const target of this.#targets) {
+      if (target.gate !== undefined || target.breaker.state !== 'closed') return false;
+      room ||= target.hasRoom(nowMs, target.costOf(cost));
+    }
+    return room;
+  }
+
+  /** Where one goes that {@link hasRoom} is for. It counts as gone. */
+  passNow(nowMs: number, level: number, asked: Pick<AdmissionTicket, 'cost' | 'tenant'>): AdmissionTarget {
+    const able = this.#targets.length === 1 ? this.#targets : bestFirst(nowMs, this.fit(nowMs, asked).targets);
+    const target = able[0] as AdmissionTarget;
+    // Nobody waits for its rate, as `fit` would say.
+    target.learned.advance(nowMs, 0, 0);
+    this.#pass(nowMs, level);
+    return target;
+  }
+
   /** `mayTake`: whether nobody who waits for that layer is entitled to the tokens. Without it nobody is. */
-  fit(nowMs: number, { cost, tenant }: AdmissionTicket, mayTake?: (layer: QuotaLayer, tokens: number) => boolean): Fit {
+  fit(
+    nowMs: number,
+    { cost, tenant }: Pick<AdmissionTicket, 'cost' | 'tenant'>,
+    mayTake?: (layer: QuotaLayer, tokens: number) => boolean,
+  ): Fit {
     const targets: AdmissionTarget[] = [];
     let waitMs = Infinity;
     let soonest: AdmissionTarget | undefined;
@@ -249,6 +273,12 @@ export class AdmissionPool {
     return Math.ceil(Math.max(1, leastMs, Math.min(LONGEST_RETRY_MS, this.#waiting > 0 ? guessMs : 1)));
   }
 
+  #pass(nowMs: number, level: number): void {
+    this.#overtaken[level] = 0;
+    this.#granted.add(nowMs, 1, 0);
+    this.#usedAtMs = nowMs;
+  }
+
   #left(ticket: AdmissionTicket): void {
     if (ticket.expiry) this.#expiring.remove(ticket.expiry);
     this.#waiting--;
@@ -259,21 +289,8 @@ export class AdmissionPool {
     return overtaken >= AGED_TURN - 1 && this.#aged(level, nowMs) ? overtaken : 0;
   }
 
-  #raise(level: number): void {
-    this.#overtaken[level] = (this.#overtaken[level] as number) + 1;
-  }
-
   #aged(level: number, nowMs: number): boolean {
     const oldest = (this.#queues[level] as FairQueue<AdmissionTicket>).oldest();
     return oldest !== undefined && nowMs - oldest.enqueuedAtMs >= level * this.#ageingMs;
   }
-}
-
-/** One queue of all who wait in several, in the order in which they came. */
-function joined([first, ...others]: readonly FairQueue<AdmissionTicket>[]): FairQueue<AdmissionTicket> {
-  if (first && others.every(({ size }) => size === 0)) return first;
-  const queue = new FairQueue<AdmissionTicket>();
-  const tickets = [...(first?.waiters() ?? []), ...others.flatMap((other) => [...other.waiters()])];
-  for (const ticket of tickets.sort((a, b) => a.order - b.order)) queue.join(ticket);
-  return queue;
 }

@@ -2,16 +2,14 @@ import type { Cost } from '../core/ports.ts';
 import type { AdmissionGrant, TargetChange } from './AdmissionGrant.ts';
 import type { AdmissionTicket } from './AdmissionPool.ts';
 import type { AdmissionRefusal } from './admissionRefusals.ts';
+import type { WaitLimits } from './waitBound.ts';
 
-export interface AdmissionAsk {
+export interface AdmissionAsk extends WaitLimits {
   readonly model: string;
   readonly cost: Cost;
   readonly tenant?: string | undefined;
   /** Default: the most urgent. */
   readonly priority?: string | undefined;
-  readonly maxWaitMs?: number | undefined;
-  /** Monotonic milliseconds by which the grant must come. */
-  readonly deadlineAtMs?: number | undefined;
 }
 
 export type AdmissionStep =

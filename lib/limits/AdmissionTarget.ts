@@ -7,6 +7,7 @@ import type { CircuitBreakerOptions } from './breakerRules.ts';
 import { CircuitBreaker } from './CircuitBreaker.ts';
 import { Cooldown } from './Cooldown.ts';
 import type { CooldownOptions } from './Cooldown.ts';
+import { NOTHING } from './QuotaLayer.ts';
 import type { LayerCost, LayerOptions, QuotaLayer } from './QuotaLayer.ts';
 import { QuotaRoute } from './QuotaRoute.ts';
 import type { SettleRules } from './QuotaReservation.ts';
@@ -173,6 +174,12 @@ export class AdmissionTarget {
     return Math.max(pausedMs, Math.min(waitMs, this.learned.advance(nowMs, pausedMs, waitMs)));
   }
 
+  /** Whether one of this cost may go now, gate and breaker aside. */
+  hasRoom(nowMs: number, cost: LayerCost): boolean {
+    if (this.full || this.#exhaustedUntilMs > nowMs || this.cooldown.waitMs(nowMs) > 0) return false;
+    return this.#open.layersWaitMs(nowMs, cost) === 0;
+  }
+
   /** At least this long until `cost` can pass behind `ahead`. `alone`: nobody of `ahead` can go elsewhere. */
   foreseenMs(nowMs: number, ahead: LayerCost, cost: LayerCost, alone: boolean): number {
     return this.#open.foreseenMs(nowMs, alone ? ahead : NOTHING, this.costOf(cost), this.rules.settle === 'usage');
@@ -217,14 +224,25 @@ export class AdmissionTarget {
     return stale || (unchanged && this.#isAsConfigured(nowMs));
   }
 
-  takeSlot(nowMs: number): AimdMark {
+  /** Returns what {@link judge} is to be told. */
+  takeSlot(): AimdMark | undefined {
     this.#inFlight++;
-    return this.#adaptive?.start(this.#inFlight) ?? { atMs: nowMs, cuts: 0, start: 0 };
+    return this.#adaptive?.start(this.#inFlight);
   }
 
-  /** Cuts or grows the limit. The slot stays taken: nobody may have it before the limit has changed. */
-  judge(mark: AimdMark, outcome: Outcome, firstContentMs: number | undefined): AimdDecision | undefined {
-    return this.#adaptive?.end(mark, outcome, this.#inFlight, firstContentMs);
+  /**
+   * Cuts or grows the limit. The slot stays taken: nobody may have it before the limit has changed. `takenAtMs`: when it was
+   * taken, for one that found no limit to be found then.
+   */
+  judge(
+    mark: AimdMark | undefined,
+    takenAtMs: number,
+    outcome: Outcome,
+    firstContentMs: number | undefined,
+  ): AimdDecision | undefined {
+    if (this.#adaptive === undefined) return undefined;
+    const from = mark ?? { atMs: takenAtMs, cuts: 0, start: 0 };
+    return this.#adaptive.end(from, outcome, this.#inFlight, firstContentMs);
   }
 
   freeSlot(): void {
@@ -242,5 +260,3 @@ export class AdmissionTarget {
     return new QuotaRoute(layers, this.cooldown, this.learned.layer);
   }
 }
-
-const NOTHING: LayerCost = { requests: 0, tokens: 0 };

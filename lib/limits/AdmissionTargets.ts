@@ -10,6 +10,7 @@ import type {
   ProviderRules,
 } from './AdmissionOptions.ts';
 import { AdmissionPool } from './AdmissionPool.ts';
+import type { AdmissionTicket } from './AdmissionPool.ts';
 import { AdmissionStanding } from './AdmissionStanding.ts';
 import { AdmissionTarget } from './AdmissionTarget.ts';
 import type { TargetParts } from './AdmissionTarget.ts';
@@ -39,8 +40,8 @@ export class AdmissionTargets {
   #unlisted = new Set<string>();
   /** Those for which someone waits are among these. */
   readonly #busy = new Set<AdmissionPool>();
-  /** Those that have grants whose attempts have not been sent are among these. */
-  readonly #sending = new Set<AdmissionTarget>();
+  /** Those that have probes, and grants whose attempts have not been sent, are among these. */
+  readonly #probing = new Set<AdmissionTarget>();
 
   /** @throws SluiceError `invalid_option` */
   constructor(
@@ -125,9 +126,14 @@ export class AdmissionTargets {
     this.#busy.add(pool);
   }
 
-  /** A grant is out for it. */
-  sending(target: AdmissionTarget): void {
-    this.#sending.add(target);
+  /** A grant is out for it. Nothing that is unsent outlives the opening of a breaker, so no probe comes to it later. */
+  granted(target: AdmissionTarget): void {
+    if (target.breaker.stuckAtMs !== undefined) this.#probing.add(target);
+  }
+
+  /** Whether a probe may have to be taken back, as of the last {@link stuckAtMs}. */
+  get isProbing(): boolean {
+    return this.#probing.size > 0;
   }
 
   /** Those for which someone waits. */
@@ -136,19 +142,32 @@ export class AdmissionTargets {
     return [...this.#busy];
   }
 
+  /** The youngest of those that are less urgent than `level`, of the least urgent first. */
+  youngestBelow(level: number): AdmissionTicket | undefined {
+    const pools = this.busy();
+    for (let below = this.#rules.levels.length - 1; below > level; below--) {
+      for (const { queues } of pools) {
+        const youngest = queues[below]?.youngest();
+        if (youngest) return youngest;
+      }
+    }
+    return undefined;
+  }
+
   /** When a probe that has not been sent will have been kept too long. */
   get stuckAtMs(): number {
     let atMs = Infinity;
-    for (const target of this.#sending) {
-      if (target.unsent.size === 0) this.#sending.delete(target);
-      else atMs = Math.min(atMs, target.breaker.stuckAtMs ?? Infinity);
+    for (const target of this.#probing) {
+      const { stuckAtMs } = target.breaker;
+      if (target.unsent.size === 0 || stuckAtMs === undefined) this.#probing.delete(target);
+      else atMs = Math.min(atMs, stuckAtMs);
     }
     return atMs;
   }
 
   /** What time alone has done to a breaker. */
   advance(nowMs: number): TargetChange | undefined {
-    for (const target of this.#sending) {
+    for (const target of this.#probing) {
       const { breaker, unsent } = target;
       if (unsent.size === 0 || (breaker.stuckAtMs ?? Infinity) > nowMs) continue;
       const changes = breaker.advance();

@@ -178,6 +178,16 @@ export class AdmissionTenants {
     if (inFlight < 0 || (waited && tenant.waiting === 0)) this.unpark(tenant);
   }
 
+  /** A grant to one that did not wait, where nobody does: as if it had come to wait and gone. */
+  pass(tenant: AdmissionTenant, tokens: number): void {
+    const { weight } = tenant.rules;
+    tenant.tag = Math.max(tenant.tag, this.#present);
+    this.#weights += weight;
+    this.charge(tenant, tokens);
+    this.#weights -= weight;
+    tenant.inFlight++;
+  }
+
   /** A grant of any model to one that waits: decides between models, as `FairQueue` decides within one. */
   charge(tenant: AdmissionTenant, tokens: number): void {
     const work = Math.max(1, tokens);

@@ -1,8 +1,11 @@
 import type { Cost } from '../core/ports.ts';
+import { NOTHING } from './QuotaLayer.ts';
 import type { LayerCost, QuotaLayer } from './QuotaLayer.ts';
 import type { CheckedQuotaRules } from './QuotaOptions.ts';
 import { QuotaReservation } from './QuotaReservation.ts';
-import type { QuotaRoute, QuotaTicket, WaitBound } from './QuotaRoute.ts';
+import type { QuotaRoute, QuotaTicket } from './QuotaRoute.ts';
+import { waitBound } from './waitBound.ts';
+import type { WaitBound, WaitLimits } from './waitBound.ts';
 
 export interface QuotaRefusal {
   readonly kind: 'refused';
@@ -15,12 +18,9 @@ export interface QuotaRefusal {
   readonly unit: 'requests' | 'tokens' | 'ms';
 }
 
-export interface QuotaAsk {
+/** `maxWaitMs`: default is the quota's own bound. */
+export interface QuotaAsk extends WaitLimits {
   readonly cost: Cost;
-  /** Default: the quota's own bound. */
-  readonly maxWaitMs?: number | undefined;
-  /** Monotonic milliseconds by which the grant must come. */
-  readonly deadlineAtMs?: number | undefined;
 }
 
 export type QuotaStep =
@@ -80,7 +80,7 @@ export class Quota {
         unit: 'requests',
       };
     }
-    const bound = this.#boundOf(nowMs, ask);
+    const bound = waitBound(ask, this.rules.maxWaitMs, nowMs);
     if (foreseenMs > bound.limitMs) return refusedBy(bound, foreseenMs);
     const ticket: QuotaTicket = {
       kind: 'ticket',
@@ -153,14 +153,6 @@ export class Quota {
     return route.line.size > 0 || route.cooldown.waitMs(nowMs) > 0 || route.layersWaitMs(nowMs, cost) > 0;
   }
 
-  #boundOf(nowMs: number, ask: QuotaAsk): WaitBound {
-    const maxWaitMs = ask.maxWaitMs ?? this.rules.maxWaitMs;
-    const leftMs = (ask.deadlineAtMs ?? Infinity) - nowMs;
-    if (leftMs > maxWaitMs) return { code: 'queue_timeout', limitMs: maxWaitMs };
-    // At the deadline itself there is no time left for an answer.
-    return { code: 'timeout_deadline', limitMs: leftMs > 0 ? leftMs : -1 };
-  }
-
   /** Puts a route where its head belongs. */
   #place(route: QuotaRoute): void {
     const busy = this.#busy;
@@ -183,8 +175,6 @@ export class Quota {
 function headOf(busy: QuotaRoute): QuotaTicket {
   return busy.line.head() as QuotaTicket;
 }
-
-const NOTHING: LayerCost = { requests: 0, tokens: 0 };
 
 function refusedBy(bound: WaitBound, waitMs: number): QuotaRefusal {
   const { code, limitMs } = bound;

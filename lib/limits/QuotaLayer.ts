@@ -22,6 +22,8 @@ export interface LayerCost {
   readonly tokens: number;
 }
 
+export const NOTHING: LayerCost = { requests: 0, tokens: 0 };
+
 /** What a report of an answer is measured against: when its attempt was sent, and among what. */
 export interface SentAmong {
   readonly atMs: number;

@@ -20,7 +20,9 @@ const NO_WAIT = 0;
 
 /** What one attempt has taken from all layers of a route, until it is released. Pure: times are passed in. */
 export class QuotaReservation {
-  readonly cost: LayerCost;
+  /** Tokens that were reserved. */
+  readonly reservedTokens: number;
+  readonly #requests: number;
   readonly #route: QuotaRoute;
   readonly #rules: SettleRules;
   /** Of what was taken of each bucket: requests first, then tokens. */
@@ -39,7 +41,8 @@ export class QuotaReservation {
 
   constructor(nowMs: number, route: QuotaRoute, cost: LayerCost, rules: SettleRules) {
     const { requests, tokens } = route;
-    this.cost = cost;
+    this.reservedTokens = cost.tokens;
+    this.#requests = cost.requests;
     this.#chargedAtMs = nowMs;
     this.#route = route;
     this.#rules = rules;
@@ -63,12 +66,12 @@ export class QuotaReservation {
   dispatched(nowMs: number, sentFollows = false): void {
     if (this.#released || this.#sent !== undefined) return;
     const { requests, tokens, reported } = this.#route;
-    for (const bucket of requests) bucket.dispatch(nowMs, this.cost.requests);
+    for (const bucket of requests) bucket.dispatch(nowMs, this.#requests);
     for (const bucket of tokens) bucket.dispatch(nowMs, this.#tokens);
     this.#sent = { atMs: nowMs, requests: reported?.requests?.moment, tokens: reported?.tokens?.moment };
     if (!sentFollows) return;
     this.#inHand = this.#tokens;
-    this.#hold(this.cost.requests, this.#inHand);
+    this.#hold(this.#requests, this.#inHand);
   }
 
   /** It was handed over only now, and what it took begins to come back that much later. */
@@ -79,7 +82,7 @@ export class QuotaReservation {
     if (nowMs === this.#chargedAtMs) return;
     const marks = this.#marks;
     const { requests, tokens } = this.#route;
-    requests.forEach((bucket, i) => (marks[i] = bucket.postpone(nowMs, this.cost.requests, marks[i] as number)));
+    requests.forEach((bucket, i) => (marks[i] = bucket.postpone(nowMs, this.#requests, marks[i] as number)));
     tokens.forEach((bucket, k) => {
       const i = requests.length + k;
       marks[i] = bucket.postpone(nowMs, this.#tokens, marks[i] as number);
@@ -111,7 +114,7 @@ export class QuotaReservation {
     this.#answered = true;
     this.#usedTokens = usage.totalTokens;
     const reserved = this.#rules.settle === 'reserved';
-    this.#chargeTokens(nowMs, reserved ? Math.max(usage.totalTokens, this.cost.tokens) : usage.totalTokens);
+    this.#chargeTokens(nowMs, reserved ? Math.max(usage.totalTokens, this.reservedTokens) : usage.totalTokens);
   }
 
   /**
@@ -124,21 +127,21 @@ export class QuotaReservation {
     this.#handedOver();
     this.#route.open--;
     const refund = refundFor(outcome, this.#answered, this.#rules.refundOn);
-    const back = refund === 'all' || refund === 'tokens' ? Math.min(this.#tokens, this.cost.tokens) : 0;
+    const back = refund === 'all' || refund === 'tokens' ? Math.min(this.#tokens, this.reservedTokens) : 0;
     if (refund === 'all' || refund === 'requests') this.#giveBackRequests(nowMs);
     if (back > 0) this.#giveBackTokens(nowMs, back);
     for (const bucket of this.#route.tokens) bucket.reserved -= this.#tokens;
     return {
-      reservedTokens: this.cost.tokens,
+      reservedTokens: this.reservedTokens,
       usedTokens: this.#usedTokens,
-      refundedTokens: Math.max(0, this.cost.tokens - this.#tokens) + back,
+      refundedTokens: Math.max(0, this.reservedTokens - this.#tokens) + back,
       cooldownMs: this.#endTrial(nowMs, outcome, pauses),
     };
   }
 
   #handedOver(): void {
     if (this.#inHand === undefined) return;
-    this.#hold(-this.cost.requests, -this.#inHand);
+    this.#hold(-this.#requests, -this.#inHand);
     this.#inHand = undefined;
   }
 
@@ -150,7 +153,7 @@ export class QuotaReservation {
   #giveBackRequests(nowMs: number): void {
     let at = 0;
     for (const bucket of this.#route.requests) {
-      bucket.giveBack(nowMs, this.cost.requests, this.#marks[at++] as number, this.#sent !== undefined);
+      bucket.giveBack(nowMs, this.#requests, this.#marks[at++] as number, this.#sent !== undefined);
     }
   }
 

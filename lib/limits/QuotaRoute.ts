@@ -2,6 +2,7 @@ import type { RateLimitHints } from '../core/hints.ts';
 import type { Cooldown } from './Cooldown.ts';
 import type { MinuteBucket } from './MinuteBucket.ts';
 import type { LayerCost, QuotaLayer, SentAmong } from './QuotaLayer.ts';
+import type { WaitBound } from './waitBound.ts';
 import { WaitLine } from './WaitLine.ts';
 
 /** A place in line. */
@@ -19,11 +20,6 @@ export interface QuotaTicket {
   /** Place in line from 1, and the least wait, when it came. */
   readonly position: number;
   readonly foreseenMs: number;
-}
-
-export interface WaitBound {
-  readonly code: 'queue_timeout' | 'timeout_deadline';
-  readonly limitMs: number;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Cost } from '../core/ports.ts';
 import type { AdmissionPool } from './AdmissionPool.ts';
 import type { AdmissionTenant } from './AdmissionTenant.ts';
-import type { WaitBound } from './QuotaRoute.ts';
+import type { WaitBound } from './waitBound.ts';
 
 export interface AdmissionRefusal {
   readonly kind: 'refused';

@@ -134,7 +134,7 @@ class Search {
     const { targets, waitMs, soonest } = ticket.pool.fit(this.#nowMs, ticket, held ? mayTake : undefined);
     if (targets.length > 0) {
       const passes = held ? (target: AdmissionTarget) => this.#holdersOf(target) : passesNobody;
-      return { kind: 'go', ticket, targets: this.#bestFirst(targets), passes };
+      return { kind: 'go', ticket, targets: bestFirst(this.#nowMs, targets), passes };
     }
     this.untilMs = Math.min(this.untilMs, this.#nowMs + waitMs);
     if (front && soonest) this.#hold(ticket, soonest);
@@ -145,13 +145,6 @@ class Search {
     const holder = this.#holders.get(layer);
     if (holder === undefined) return true;
     return holder.passed + tokens <= this.#passShare * holder.cost.tokens && mayPass(ticket, holder);
-  }
-
-  #bestFirst(targets: readonly AdmissionTarget[]): readonly AdmissionTarget[] {
-    // Stryker disable next-line ConditionalExpression: nothing is made for one alone
-    if (targets.length === 1) return targets;
-    const loads = new Map(targets.map((target) => [target, target.load(this.#nowMs)]));
-    return [...targets].sort((a, b) => probing(b) - probing(a) || (loads.get(a) ?? 0) - (loads.get(b) ?? 0));
   }
 
   #hold(ticket: AdmissionTicket, target: AdmissionTarget): void {
@@ -180,6 +173,13 @@ const passesNobody = (): readonly AdmissionTicket[] => [];
 function mayPass(ticket: AdmissionTicket, holder: AdmissionTicket): boolean {
   const queue = ticket.pool.queueOf(ticket);
   return queue !== holder.pool.queueOf(holder) || queue.finishOf(ticket) <= queue.finishOf(holder);
+}
+
+export function bestFirst(nowMs: number, targets: readonly AdmissionTarget[]): readonly AdmissionTarget[] {
+  // Stryker disable next-line ConditionalExpression: nothing is made for one alone
+  if (targets.length === 1) return targets;
+  const loads = new Map(targets.map((target) => [target, target.load(nowMs)]));
+  return [...targets].sort((a, b) => probing(b) - probing(a) || (loads.get(a) ?? 0) - (loads.get(b) ?? 0));
 }
 
 /** A deployment whose breaker lets a share of the traffic probe is asked first, or it would never be closed again. */

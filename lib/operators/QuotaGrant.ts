@@ -27,7 +27,7 @@ export class QuotaGrant implements Grant {
   }
 
   get reservedTokens(): number {
-    return this.#reservation.cost.tokens;
+    return this.#reservation.reservedTokens;
   }
 
   dispatched(sentFollows = false): void {

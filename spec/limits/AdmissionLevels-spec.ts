@@ -26,6 +26,20 @@ describe('AdmissionLevels', () => {
     expect(machine.full(1)).to.equal(false);
   });
 
+  it('knows where one stands that came before priorities have changed, however often', () => {
+    const machine = new AdmissionLevels(levels('a', 'b', 'c'));
+    const places = [0, 1, 2].map((level) => machine.placeOf(level));
+    const now = (): number[] => places.map((place) => machine.levelOf(place));
+    expect(now()).to.deep.equal([0, 1, 2]);
+    machine.reload(levels('c', 'x', 'a'));
+    expect(now()).to.deep.equal([2, 1, 0]);
+    expect(machine.levelOf(machine.placeOf(2))).to.equal(2);
+    machine.reload(levels('a', 'x', 'c'));
+    expect(now()).to.deep.equal([0, 1, 2]);
+    machine.reload(levels('c', 'a'));
+    expect(now()).to.deep.equal([1, 1, 0]);
+  });
+
   it('counts those of a priority that is gone where they stand now, none more urgent than it was', () => {
     const machine = new AdmissionLevels(levels('a', 'b', 'c', 'd'));
     for (const [level, count] of [1, 20, 300, 4000].entries()) machine.move(level, count);

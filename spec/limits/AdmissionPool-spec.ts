@@ -243,7 +243,7 @@ describe('AdmissionPool', () => {
       expect([pool.waitsAlone('t'), pool.waitsAlone('u')]).to.deep.equal([true, false]);
       bench.target().gate = { ...gate, lets: () => true };
       expect(pool.fit(0, ticket).targets).to.have.length(1);
-      bench.target().takeSlot(0);
+      bench.target().takeSlot();
       expect(pool.fit(0, ticket)).to.deep.equal({ targets: [], waitMs: Infinity, soonest: undefined });
     });
 
@@ -320,7 +320,7 @@ describe('AdmissionPool', () => {
       expect(bench.machine.poolOf('m').forgettable(0)).to.equal(false);
       const other = new AdmissionBench({ models: { m: { concurrency: { initial: 8, min: 1, max: 9 } } } });
       const target = other.target();
-      target.judge(target.takeSlot(0), failure('rate_limited'), undefined);
+      target.judge(target.takeSlot(), 0, failure('rate_limited'), undefined);
       target.freeSlot();
       expect(other.machine.poolOf('m').forgettable(0)).to.equal(true);
     });

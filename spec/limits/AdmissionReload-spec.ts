@@ -492,7 +492,8 @@ describe('Admission.reload', () => {
           expect(machine.waiting).to.equal(waiting.size);
           expect(machine.inFlight).to.equal(running.size);
           machine.levels.inFlight.forEach((count, level) => {
-            expect(count).to.equal([...running.values()].filter((ticket) => ticket.level === level).length);
+            const places = [...running.keys()].map(({ place }) => machine.levels.levelOf(place));
+            expect(count).to.equal(places.filter((at) => at === level).length);
           });
           const tenants = Object.values(machine.tenants.snapshot());
           expect(tenants.reduce((sum, { inFlight }) => sum + inFlight, 0)).to.equal(running.size);

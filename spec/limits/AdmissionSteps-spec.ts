@@ -189,15 +189,6 @@ describe('Admission', () => {
       expect(bench.machine.levels.inFlight).to.deep.equal([0, 0]);
     });
 
-    it('tells the machine that a grant was made for what it did', () => {
-      const other = new AdmissionBench();
-      const stranger = other.take();
-      const bench = new AdmissionBench();
-      expect(bench.machine.end(stranger, SUCCESS)).to.not.equal(undefined);
-      bench.machine.close(stranger);
-      expect(bench.machine.inFlight).to.equal(0);
-    });
-
     it('charges a tenant for what it used beyond what was reserved', () => {
       for (const [used, next] of [
         [1000, 'a'],

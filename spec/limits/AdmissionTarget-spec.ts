@@ -236,8 +236,20 @@ describe('AdmissionTarget', () => {
       [
         'an adaptive limit that has grown or shrunk',
         (target: AdmissionTarget) => {
-          const mark = target.takeSlot(0);
-          target.judge(mark, failure('rate_limited'), undefined);
+          const mark = target.takeSlot();
+          target.judge(mark, 0, failure('rate_limited'), undefined);
+          target.freeSlot();
+        },
+        [false, true],
+      ],
+      [
+        'an adaptive limit that one brought down which took its place when there was none',
+        (target: AdmissionTarget) => {
+          target.takeSlot();
+          expect(target.judge(undefined, 0, failure('rate_limited'), undefined)).to.include({
+            kind: 'changed',
+            from: 4,
+          });
           target.freeSlot();
         },
         [false, true],

@@ -325,7 +325,7 @@ describe('Quota', () => {
     it('clamps a guess to one minute', () => {
       const desk = new Desk([layer('account', { tokensPerMinute: 6000 })]);
 
-      expect(desk.take({ tokens: 60_000, explicit: false }).cost.tokens).to.equal(6000);
+      expect(desk.take({ tokens: 60_000, explicit: false }).reservedTokens).to.equal(6000);
     });
 
     it('borrows what is above the burst from the future', () => {

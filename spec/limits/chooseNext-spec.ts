@@ -369,7 +369,7 @@ describe('chooseNext', () => {
       const azure = [bench.take(), bench.take()][1];
       if (azure === undefined) return expect.fail('nothing granted');
       bench.end(azure, failure('server_error', { status: 500 }));
-      for (let i = 0; i < 3; i++) bench.target('m', 1).takeSlot(0);
+      for (let i = 0; i < 3; i++) bench.target('m', 1).takeSlot();
       expect([go(bench), go(bench)]).to.deep.equal(['third', 'main']);
       bench.nowMs = 100;
       expect(go(bench)).to.equal('azure');

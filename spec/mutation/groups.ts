@@ -53,22 +53,25 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   admission: limits(
     [
       ...['Admission', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionStep'],
-      ...['admissionRefusals', 'placesOf'],
+      ...['admissionRefusals', 'foreseenMs', 'placesOf', 'waitBound'],
     ],
     [
-      ...['AdmissionAsk', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionReload', 'AdmissionSteps'],
-      ...['AdmissionTargets', 'chooseNext', 'placesOf'],
+      ...['AdmissionAsk', 'AdmissionAtOnce', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionReload'],
+      ...['AdmissionSteps', 'AdmissionTargets', 'chooseNext', 'placesOf'],
     ],
   ),
   fairness: limits(
-    ['AdmissionPool', 'AdmissionTenant', 'chooseNext'],
-    ['AdmissionAsk', 'AdmissionPool', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTenant', 'chooseNext'],
+    ['AdmissionPool', 'AdmissionTenant', 'chooseNext', 'joinedQueues'],
+    [
+      ...['AdmissionAsk', 'AdmissionAtOnce', 'AdmissionPool', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTenant'],
+      ...['chooseNext'],
+    ],
   ),
   targets: limits(
     ['AdmissionStanding', 'AdmissionTarget', 'AdmissionTargets'],
     [
-      ...['AdmissionAsk', 'AdmissionGrant', 'AdmissionPool', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTarget'],
-      ...['AdmissionTargets'],
+      ...['AdmissionAsk', 'AdmissionAtOnce', 'AdmissionGrant', 'AdmissionPool', 'AdmissionReload', 'AdmissionSteps'],
+      ...['AdmissionTarget', 'AdmissionTargets'],
     ],
   ),
   hints: wire(
