@@ -218,7 +218,7 @@ export class Admission {
 
   /** Whether there is nothing to do before somebody asks. */
   get #isIdle(): boolean {
-    return this.#waiting === 0 && this.#evicted.length === 0 && !this.#targets.isProbing;
+    return this.#waiting === 0 && this.#evicted.length === 0 && this.#targets.probing.size === 0;
   }
 
   #grantAtOnce(nowMs: number, ask: AdmissionAsk, asked: Asked): AdmissionGrant | undefined {

@@ -41,7 +41,7 @@ export class AdmissionTargets {
   /** Those for which someone waits are among these. */
   readonly #busy = new Set<AdmissionPool>();
   /** Those that have probes, and grants whose attempts have not been sent, are among these. */
-  readonly #probing = new Set<AdmissionTarget>();
+  readonly probing: Set<AdmissionTarget> = new Set();
 
   /** @throws SluiceError `invalid_option` */
   constructor(
@@ -128,12 +128,7 @@ export class AdmissionTargets {
 
   /** A grant is out for it. Nothing that is unsent outlives the opening of a breaker, so no probe comes to it later. */
   granted(target: AdmissionTarget): void {
-    if (target.breaker.stuckAtMs !== undefined) this.#probing.add(target);
-  }
-
-  /** Whether a probe may have to be taken back, as of the last {@link stuckAtMs}. */
-  get isProbing(): boolean {
-    return this.#probing.size > 0;
+    if (target.breaker.stuckAtMs !== undefined) this.probing.add(target);
   }
 
   /** Those for which someone waits. */
@@ -157,9 +152,9 @@ export class AdmissionTargets {
   /** When a probe that has not been sent will have been kept too long. */
   get stuckAtMs(): number {
     let atMs = Infinity;
-    for (const target of this.#probing) {
+    for (const target of this.probing) {
       const { stuckAtMs } = target.breaker;
-      if (target.unsent.size === 0 || stuckAtMs === undefined) this.#probing.delete(target);
+      if (target.unsent.size === 0 || stuckAtMs === undefined) this.probing.delete(target);
       else atMs = Math.min(atMs, stuckAtMs);
     }
     return atMs;
@@ -167,7 +162,7 @@ export class AdmissionTargets {
 
   /** What time alone has done to a breaker. */
   advance(nowMs: number): TargetChange | undefined {
-    for (const target of this.#probing) {
+    for (const target of this.probing) {
       const { breaker, unsent } = target;
       if (unsent.size === 0 || (breaker.stuckAtMs ?? Infinity) > nowMs) continue;
       const changes = breaker.advance();

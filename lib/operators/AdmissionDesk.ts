@@ -6,7 +6,8 @@ import type { Admitted, AdmissionRequest } from '../core/ports.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Admission } from '../limits/Admission.ts';
 import type { AdmissionStep } from '../limits/AdmissionStep.ts';
-import type { AdmissionGrant, TargetChange } from '../limits/AdmissionGrant.ts';
+import { AdmissionGrant } from '../limits/AdmissionGrant.ts';
+import type { TargetChange } from '../limits/AdmissionGrant.ts';
 import type { AdmissionTicket } from '../limits/AdmissionPool.ts';
 import { openError, refusedError } from './admissionErrors.ts';
 import { LocalAdmitted } from './LocalAdmitted.ts';
@@ -33,7 +34,7 @@ export class AdmissionDesk {
   constructor(machine: Admission, runtime: Runtime, onFact: ((fact: SluiceFact) => void) | undefined) {
     this.machine = machine;
     this.runtime = runtime;
-    this.#loop = new ServeLoop(runtime, () => this.#step());
+    this.#loop = new ServeLoop(runtime, this.#step);
     this.#onFact = onFact;
   }
 
@@ -42,7 +43,12 @@ export class AdmissionDesk {
     return new Observable<Admitted>((subscriber) => {
       if (subscriber.closed) return;
       const { waiting } = this.machine;
-      const ticket = this.machine.ask(request);
+      // What is handed out comes one after the other, however deep the one that asks is in the call of another.
+      const ticket = this.#loop.isRunning ? this.machine.ask(request) : this.machine.admit(request);
+      if (ticket instanceof AdmissionGrant) {
+        this.#loop.run(() => this.#hand(this.#admitted(ticket, request, 0), subscriber));
+        return;
+      }
       if (ticket.kind === 'refused') {
         subscriber.error(refusedError(ticket, request.model, 'entry'));
         return;
@@ -94,7 +100,7 @@ export class AdmissionDesk {
     return this.#loop.isDue || pool.queueOf(ticket).leads(ticket) || pool.firstToExpire() === ticket;
   }
 
-  #step(): number | undefined {
+  readonly #step = (): number | undefined => {
     const step = this.machine.next();
     if (step.kind !== 'wait') {
       this.#handOut(step);
@@ -107,7 +113,7 @@ export class AdmissionDesk {
       entryOf(ticket)?.request.onQueued?.(ticket.position, ticket.foreseenMs || undefined);
     }
     return undefined;
-  }
+  };
 
   #handOut(step: Exclude<AdmissionStep, { kind: 'wait' }>): void {
     if (step.kind === 'changed') {
@@ -125,15 +131,23 @@ export class AdmissionDesk {
     }
     // Who leaves is taken out of the queue, and granted nothing any more.
     const { request, subscriber } = entry as Entry;
-    const waitedMs = this.runtime.clock.now() - ticket.enqueuedAtMs;
-    const admitted = new LocalAdmitted(step.grant, request, waitedMs, this);
-    step.grant.owner = admitted;
+    const admitted = this.#admitted(step.grant, request, this.runtime.clock.now() - ticket.enqueuedAtMs);
     this.tell(step.changes, request);
     // A listener may have unsubscribed it.
     if (subscriber.closed) {
       admitted.release(DROPPED_UNSENT);
       return;
     }
+    this.#hand(admitted, subscriber);
+  }
+
+  #admitted(grant: AdmissionGrant, request: AdmissionRequest, waitedMs: number): LocalAdmitted {
+    const admitted = new LocalAdmitted(grant, request, waitedMs, this);
+    grant.owner = admitted;
+    return admitted;
+  }
+
+  #hand(admitted: Admitted, subscriber: Subscriber<Admitted>): void {
     subscriber.next(admitted);
     subscriber.complete();
   }

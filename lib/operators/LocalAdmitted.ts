@@ -5,7 +5,7 @@ import type { Outcome } from '../core/outcome.ts';
 import type { Admitted, AdmissionRequest, Deployment } from '../core/ports.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Admission } from '../limits/Admission.ts';
-import type { AdmissionGrant, TargetChange } from '../limits/AdmissionGrant.ts';
+import type { AdmissionEnd, AdmissionGrant, TargetChange } from '../limits/AdmissionGrant.ts';
 
 /** Who serves those that a change lets pass, and tells of it. */
 interface Desk {
@@ -64,15 +64,22 @@ export class LocalAdmitted implements Admitted {
   }
 
   responded(status: number): void {
-    this.#changing(() => this.#grant.responded(this.#nowMs(), status));
+    this.#grant.responded(this.#nowMs(), status);
+    this.#desk.serve();
   }
 
   observe(hints: RateLimitHints): void {
-    this.#changing(() => this.#paused(this.#grant.observe(this.#nowMs(), hints), this.#grant.reason));
+    // Whatever a listener does, those who wait are served.
+    try {
+      this.#paused(this.#grant.observe(this.#nowMs(), hints), this.#grant.reason);
+    } finally {
+      this.#desk.serve();
+    }
   }
 
   settle(usage: Usage): void {
-    this.#changing(() => this.#grant.settle(this.#nowMs(), usage));
+    this.#grant.settle(this.#nowMs(), usage);
+    this.#desk.serve();
   }
 
   firstContent(): void {
@@ -80,38 +87,36 @@ export class LocalAdmitted implements Admitted {
   }
 
   end(outcome: Outcome, firstContentMs?: number): void {
-    this.#changing(() => {
-      const ended = this.#desk.machine.end(this.#grant, outcome, firstContentMs);
-      this.#revoke = undefined;
-      if (ended === undefined) return;
-      const { target } = this.#grant;
-      const { cooldownMs, ...settled } = ended.settlement;
-      if (ended.limit?.kind === 'changed') {
-        const { from, to, reason } = ended.limit;
-        this.#desk.report({ type: 'limit.changed', limiter: target.name, from, to, reason }, this.#request);
-      }
-      this.#desk.tell([{ target, breaker: ended.breaker, revoked: ended.revoked }], this.#request);
-      this.#request.onSettled?.(settled);
-      this.#paused(cooldownMs, outcome.kind === 'failure' ? outcome.error.code : this.#grant.reason);
-    });
+    const ended = this.#desk.machine.end(this.#grant, outcome, firstContentMs);
+    this.#revoke = undefined;
+    try {
+      if (ended) this.#tell(ended, outcome);
+    } finally {
+      this.#desk.serve();
+    }
   }
 
   release(outcome: Outcome, firstContentMs?: number): void {
     this.end(outcome, firstContentMs);
-    this.#changing(() => this.#desk.machine.close(this.#grant));
+    this.#desk.machine.close(this.#grant);
+    this.#desk.serve();
+  }
+
+  #tell({ settlement, breaker, limit, revoked }: AdmissionEnd, outcome: Outcome): void {
+    const { target } = this.#grant;
+    if (limit?.kind === 'changed') {
+      const { from, to, reason } = limit;
+      this.#desk.report({ type: 'limit.changed', limiter: target.name, from, to, reason }, this.#request);
+    }
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: of no change nothing is told
+    if (breaker.length > 0) this.#desk.tell([{ target, breaker, revoked }], this.#request);
+    const { cooldownMs, ...settled } = settlement;
+    this.#request.onSettled?.(settled);
+    this.#paused(cooldownMs, outcome.kind === 'failure' ? outcome.error.code : this.#grant.reason);
   }
 
   #paused(waitMs: number, reason: ErrorCode): void {
     if (waitMs > 0) this.#request.onCooldown?.(waitMs, reason);
-  }
-
-  /** Whatever a listener does, those who wait are served. */
-  #changing(work: () => void): void {
-    try {
-      work();
-    } finally {
-      this.#desk.serve();
-    }
   }
 
   #nowMs(): number {

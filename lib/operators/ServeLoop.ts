@@ -18,19 +18,26 @@ export class ServeLoop {
     this.#step = step;
   }
 
+  /** Whether something is being done: what changes meanwhile is looked at afterwards. */
+  get isRunning(): boolean {
+    return this.#running;
+  }
+
   /** Whether its time has come, and only the timer is late. */
   get isDue(): boolean {
     return this.#timerAtMs <= this.#runtime.clock.now();
   }
 
-  run(): void {
+  /** `first`: done before all else, and as a part of it. */
+  run(first?: () => void): void {
     // A synchronous source ends within its grant and comes back here: a loop, or ten thousand of them would overflow the
     // stack.
     if (this.#running) return;
     this.#running = true;
     // Should a receiver throw, the rest are served by the timer.
-    let untilMs: number | undefined = this.#runtime.clock.now();
+    let untilMs: number | undefined;
     try {
+      first?.();
       do untilMs = this.#step();
       while (untilMs === undefined);
     } finally {

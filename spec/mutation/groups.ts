@@ -56,7 +56,14 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
       ...['admissionRefusals', 'foreseenMs', 'placesOf', 'waitBound'],
     ],
     [
-      ...['AdmissionAsk', 'AdmissionAtOnce', 'AdmissionGrant', 'AdmissionLevels', 'AdmissionOptions', 'AdmissionReload'],
+      ...[
+        'AdmissionAsk',
+        'AdmissionAtOnce',
+        'AdmissionGrant',
+        'AdmissionLevels',
+        'AdmissionOptions',
+        'AdmissionReload',
+      ],
       ...['AdmissionSteps', 'AdmissionTargets', 'chooseNext', 'placesOf'],
     ],
   ),

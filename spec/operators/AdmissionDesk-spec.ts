@@ -46,6 +46,23 @@ describe('AdmissionDesk', () => {
     expect(heard.slice(0, 4)).to.deep.equal(['a went at 0', 'b queued at 1', 'c0 queued at 2', 'c1 queued at 3']);
   });
 
+  it('grants at once where nobody waits, and looks once whether there is more to do', () => {
+    const { machine, ask, next, heard } = desk({});
+    const asked = sinon.spy(machine, 'ask');
+    ask('a');
+    expect([heard, asked.callCount, next.callCount]).to.deep.equal([['a went at 0'], 0, 1]);
+  });
+
+  it('hands out one after the other, also what is asked for as another is granted', () => {
+    const { at, machine, heard, ask } = desk({});
+    at.acquire({ model: 'm', cost }).subscribe((admitted) => {
+      ask('b', { model: 'other' });
+      admitted.release(DROPPED_UNSENT);
+      heard.push(`a has gone, ${machine.waiting} waits`);
+    });
+    expect(heard).to.deep.equal(['a has gone, 1 waits', 'b went at 0']);
+  });
+
   it('looks anew for one of another tenant, priority, model or size, who may go before them', () => {
     const others: Partial<AdmissionRequest>[] = [
       { tenant: 'other' },

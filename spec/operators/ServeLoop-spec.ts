@@ -51,6 +51,24 @@ describe('ServeLoop', () => {
     expect(ranAtMs).to.have.length(3);
   });
 
+  it('does what it is given first as a part of the same, and serves by the timer if that throws', () => {
+    const serving = loop();
+    expect(serving.isRunning).to.equal(false);
+    serving.run(() => {
+      expect([serving.isRunning, ranAtMs]).to.deep.equal([true, []]);
+      serving.run();
+      expect(ranAtMs).to.deep.equal([]);
+    });
+    expect([serving.isRunning, ranAtMs]).to.deep.equal([false, [0]]);
+    const throws = (): never => {
+      throw new Error('of the receiver');
+    };
+    expect(() => serving.run(throws)).to.throw('of the receiver');
+    expect([serving.isRunning, ranAtMs, runtime.pending]).to.deep.equal([false, [0], 1]);
+    runtime.run();
+    expect(ranAtMs).to.deep.equal([0, 0]);
+  });
+
   it('keeps a timer that comes early enough, and replaces one that comes too late', () => {
     const serving = loop();
     steps = [until(50), until(80), until(80), until(30)];
