@@ -65,7 +65,7 @@ export class AnswerDecoder implements SseHandlers {
 
   constructor(
     { api, stream }: Pick<Attempt, 'api' | 'stream'>,
-    receiver: AnswerReceiver,
+    receiver: AnswerReceiver | undefined,
     options: AnswerDecoderOptions,
   ) {
     this.#api = api;

@@ -68,17 +68,13 @@ export class AttemptLog implements AttemptSink {
     this.#attempt.dispatched(atMs);
   }
 
-  get #nowMs(): number {
-    return this.#settings.runtime.clock.now();
-  }
-
   head({ status, requestId, hints }: WireHead): void {
     this.status = status;
     this.requestId = requestId;
     this.scope.responded(status);
     if (hints === undefined) return;
     this.scope.hints(hints);
-    this.scope.report(this.#nowMs, { type: 'hints', hints, status });
+    this.scope.report(this.#settings.runtime.clock.now(), { type: 'hints', hints, status });
     try {
       this.#settings.onHints?.(hints);
     } catch {
@@ -92,15 +88,6 @@ export class AttemptLog implements AttemptSink {
     if (++this.#contentChunks > 1) return;
     this.#firstContentAtMs = atMs;
     this.scope.report(atMs, { type: 'committed', firstContentMs: atMs - (this.#sentAtMs ?? atMs) });
-  }
-
-  succeeded(findings: AnswerFindings = NOTHING_FOUND): void {
-    this.#end('success', undefined, findings);
-  }
-
-  /** The caller left. */
-  dropped(findings: AnswerFindings = NOTHING_FOUND): void {
-    this.#end('dropped', undefined, findings);
   }
 
   /** Returns the error as the consumer gets it: with the attempt, and with all that failed before it. */
@@ -117,11 +104,11 @@ export class AttemptLog implements AttemptSink {
         status,
         requestId,
         retryAfterMs: error.retryAfterMs,
-        durationMs: this.#nowMs - (this.#sentAtMs as number),
+        durationMs: this.#settings.runtime.clock.now() - (this.#sentAtMs as number),
       };
       scope.call.failed.push(record);
     }
-    this.#end('failure', error, findings);
+    this.ended('failure', findings, error);
     return error.with({
       requestId,
       model: error.model ?? model,
@@ -139,14 +126,19 @@ export class AttemptLog implements AttemptSink {
     return billed ? attempt.estimatedUsage() : undefined;
   }
 
-  #end(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined, findings: AnswerFindings): void {
+  /** Failures by way of {@link failed}; `'dropped'` where the caller left. */
+  ended(
+    outcome: 'success' | 'failure' | 'dropped',
+    findings: AnswerFindings = NOTHING_FOUND,
+    error?: SluiceError,
+  ): void {
     if (this.#ended) return;
     this.#ended = true;
     const { usage, responseId, responseModel, serviceTier, systemFingerprint, finishReasons } = findings;
     if (this.#sentAtMs === undefined) return;
     if (usage !== undefined) this.scope.usage(usage);
     if (this.scope.wantsContent && this.#attempt.captured) this.scope.content(this.#attempt.captured());
-    const nowMs = this.#nowMs;
+    const nowMs = this.#settings.runtime.clock.now();
     this.scope.report(nowMs, {
       type: 'attempt.ended',
       outcome,

@@ -118,7 +118,7 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
   unsubscribe(): void {
     if (this.over) return;
     this.#stop();
-    this.#log.dropped(this.#reader?.findings);
+    this.#log.ended('dropped', this.#reader?.findings);
     this.#upstream?.unsubscribe();
   }
 
@@ -228,7 +228,7 @@ export class AttemptRun<T> implements LoggedAttempt, WatchedAttempt, WireReceive
     this.#release();
     if (this.over) return;
     this.#stop();
-    this.#log.succeeded(this.#reader?.findings);
+    this.#log.ended('success', this.#reader?.findings);
     this.#upstream?.unsubscribe();
     this.#out.complete();
   }

@@ -70,7 +70,7 @@ export class CallRun<T> implements LoggedAttempt, WatchedAttempt, Unsubscribable
   unsubscribe(): void {
     if (this.#over) return;
     this.#stop();
-    this.#log.dropped(this.#findings);
+    this.#log.ended('dropped', this.#findings);
   }
 
   get #findings(): AnswerFindings {
@@ -104,7 +104,7 @@ export class CallRun<T> implements LoggedAttempt, WatchedAttempt, Unsubscribable
     this.#iterator = undefined;
     this.#over = true;
     this.#watch.stop();
-    this.#log.succeeded(this.#findings);
+    this.#log.ended('success', this.#findings);
     this.#out.complete();
   }
 

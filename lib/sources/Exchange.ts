@@ -9,7 +9,6 @@ import { startTimer } from '../core/runtime.ts';
 import type { Cancel, Runtime } from '../core/runtime.ts';
 import { readHints } from '../wire/hints.ts';
 import { AnswerDecoder } from './AnswerDecoder.ts';
-import type { AnswerReceiver } from './AnswerDecoder.ts';
 import { captureFailures, isSentBySource } from './captureFailures.ts';
 import type { CapturedFailure, FailureSlot } from './captureFailures.ts';
 import { requestIdOf, sendFailure, thrownError } from './failures.ts';
@@ -30,7 +29,7 @@ export const CLOSE_WITHIN_MS = 1_000;
  * One request through an OpenAI client, from dispatch until nothing of it runs any more. Then it lets go of the call:
  * the SDK's maps keep what they know of a request alive through young collections, and everything with it.
  */
-export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
+export class Exchange implements FailureSlot, Unsubscribable {
   readonly runtime: Runtime;
   captured: CapturedFailure | undefined;
   readonly #client: OpenAI;
@@ -64,19 +63,9 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
     this.#about = { model: typeof model === 'string' ? model : undefined, status: undefined, requestId: undefined };
   }
 
-  /** Sends in the same tick. */
-  start(): void {
-    void this.#run();
-  }
-
   /** For the `fetch` of the client. */
   sent(): void {
     this.#scope?.sent(this.runtime.clock.now());
-  }
-
-  /** For the decoder of the answer. */
-  next(event: WireEvent): void {
-    this.#subscriber?.next(event);
   }
 
   /** The subscriber is gone, or has had its end. */
@@ -93,8 +82,8 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
     this.#stopWaiting = startTimer(this.runtime, CLOSE_WITHIN_MS, () => this.#close());
   }
 
-  /** Never rejects. */
-  async #run(): Promise<void> {
+  /** Sends in the same tick. Never rejects. */
+  async run(): Promise<void> {
     let failure: SluiceError | undefined;
     try {
       const body = this.#headed(await this.#send());
@@ -138,7 +127,7 @@ export class Exchange implements AnswerReceiver, FailureSlot, Unsubscribable {
     const hints = readHints({ status, headers, wallNowMs: this.runtime.clock.wallNow() });
     const about = { model: this.#about.model, status, requestId };
     this.#about = about;
-    this.#decoder = new AnswerDecoder(attempt, this, {
+    this.#decoder = new AnswerDecoder(attempt, this.#subscriber, {
       maxBytes: this.#maxEventBytes,
       about,
       headers,

@@ -27,8 +27,8 @@ export class StageTimers {
   readonly #streamed: boolean;
   #stage: 'unsent' | 'headers' | 'first_content' | 'streaming' | 'tail' | 'response' = 'unsent';
   #sentAtMs = 0;
-  /** Since when the running stage's own limit counts. */
-  #sinceMs = 0;
+  /** When the running stage's own limit is reached. */
+  #limitAtMs = Infinity;
   #pausedAtMs: number | undefined;
 
   constructor(limits: StageLimits, streamed: boolean) {
@@ -42,31 +42,33 @@ export class StageTimers {
 
   dispatched(nowMs: number): void {
     if (this.#stage !== 'unsent') return;
+    const { headersMs, firstContentMs, responseMs } = this.#limits;
     this.#stage = this.#streamed ? 'headers' : 'response';
     this.#sentAtMs = nowMs;
+    this.#limitAtMs = nowMs + (this.#streamed ? Math.min(headersMs, firstContentMs) : responseMs);
   }
 
   headed(): void {
-    if (this.#stage === 'headers') this.#stage = 'first_content';
+    if (this.#stage === 'headers') this.#awaitContent();
   }
 
   /** What was taken for a whole answer turns out to be a stream. */
   streams(): void {
-    if (this.#stage === 'response') this.#stage = 'first_content';
+    if (this.#stage === 'response') this.#awaitContent();
   }
 
   /** Content, or what else proves that the answer goes on. Before the first content only content counts. */
   progress(nowMs: number): void {
     // The tail is as long as it is, whatever comes in it.
     if (this.#stage === 'tail') return;
-    this.#sinceMs = nowMs;
     if (this.#pausedAtMs !== undefined) this.#pausedAtMs = nowMs;
     if (this.#stage === 'first_content' || this.#stage === 'headers') this.#stage = 'streaming';
+    if (this.#stage === 'streaming') this.#limitAtMs = nowMs + this.#limits.idleMs;
   }
 
   finished(nowMs: number): void {
-    this.#sinceMs = nowMs;
     this.#stage = 'tail';
+    this.#limitAtMs = nowMs + this.#limits.tailMs;
   }
 
   pause(nowMs: number): void {
@@ -77,19 +79,19 @@ export class StageTimers {
     if (this.#pausedAtMs === undefined) return;
     const pausedMs = nowMs - this.#pausedAtMs;
     this.#sentAtMs += pausedMs;
-    this.#sinceMs += pausedMs;
+    this.#limitAtMs += pausedMs;
     this.#pausedAtMs = undefined;
   }
 
   /** When the next limit is reached if nothing happens until then; `Infinity` where none runs. */
   dueAtMs(): number {
-    return Math.min(this.#limitAtMs(), this.#deadlineAtMs());
+    return Math.min(this.#pausedAtMs === undefined ? this.#limitAtMs : Infinity, this.#deadlineAtMs);
   }
 
   /** What {@link dueAtMs} leads to. Call it when that instant has come. */
   cut(): StageCut {
     const { stage } = this;
-    if (this.#deadlineAtMs() <= this.#limitAtMs()) return { kind: 'deadline', stage };
+    if (this.#deadlineAtMs <= this.dueAtMs()) return { kind: 'deadline', stage };
     const { headersMs, firstContentMs, idleMs, responseMs } = this.#limits;
     switch (this.#stage) {
       case 'headers':
@@ -107,26 +109,12 @@ export class StageTimers {
     }
   }
 
-  #limitAtMs(): number {
-    if (this.#pausedAtMs !== undefined) return Infinity;
-    const { headersMs, firstContentMs, idleMs, tailMs, responseMs } = this.#limits;
-    switch (this.#stage) {
-      case 'unsent':
-        return Infinity;
-      case 'headers':
-        return this.#sentAtMs + Math.min(headersMs, firstContentMs);
-      case 'first_content':
-        return this.#sentAtMs + firstContentMs;
-      case 'response':
-        return this.#sentAtMs + responseMs;
-      case 'streaming':
-        return this.#sinceMs + idleMs;
-      case 'tail':
-        return this.#sinceMs + tailMs;
-    }
+  #awaitContent(): void {
+    this.#stage = 'first_content';
+    this.#limitAtMs = this.#sentAtMs + this.#limits.firstContentMs;
   }
 
-  #deadlineAtMs(): number {
+  get #deadlineAtMs(): number {
     const committed = this.#stage === 'streaming' || this.#stage === 'tail' || this.#stage === 'unsent';
     return committed ? Infinity : this.#limits.deadlineAtMs;
   }

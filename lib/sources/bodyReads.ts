@@ -11,10 +11,9 @@ export function readerOf(body: unknown): BodyReader | undefined {
   const stream = body as { getReader?: unknown; [Symbol.asyncIterator]?: unknown } | null | undefined;
   if (typeof stream?.getReader === 'function') return (stream as ReadableStream<Uint8Array>).getReader();
   // A `fetch` that is not of this platform may give a stream of another kind.
-  if (typeof stream?.[Symbol.asyncIterator] === 'function') {
-    return ReadableStream.from(stream as AsyncIterable<Uint8Array>).getReader();
-  }
-  return undefined;
+  return typeof stream?.[Symbol.asyncIterator] === 'function'
+    ? ReadableStream.from(stream as AsyncIterable<Uint8Array>).getReader()
+    : undefined;
 }
 
 /** The first that is no white space and not of a byte-order mark. */

@@ -67,13 +67,16 @@ function wrap(send: Fetch): Fetch {
     slot?.sent();
     const response = await send(url, init);
     // Below 400 there is no error body, and a `Response` cannot be made with every such status.
-    if (slot === undefined || response.status < 400) return response;
-    const { status, statusText, headers } = response;
-    const body = await readBounded(response.body, MAX_BODY_BYTES, MAX_BODY_MS, slot.runtime);
-    const shownStatus = Math.min(status, 599);
-    slot.captured = { status, shownStatus, headers, body };
-    return new Response(body, { status: shownStatus, statusText, headers });
+    return slot === undefined || response.status < 400 ? response : capture(response, slot);
   };
   capturing.add(wrapped);
   return wrapped;
+}
+
+async function capture(response: Response, slot: FailureSlot): Promise<Response> {
+  const { status, statusText, headers } = response;
+  const body = await readBounded(response.body, MAX_BODY_BYTES, MAX_BODY_MS, slot.runtime);
+  const shownStatus = Math.min(status, 599);
+  slot.captured = { status, shownStatus, headers, body };
+  return new Response(body, { status: shownStatus, statusText, headers });
 }

@@ -50,7 +50,7 @@ export function clientSource(
   return (attempt) =>
     new Observable<WireEvent>((subscriber) => {
       const exchange = new Exchange(client, attempt, subscriber, settings);
-      exchange.start();
+      void exchange.run();
       return exchange;
     });
 }

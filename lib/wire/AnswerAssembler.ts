@@ -10,24 +10,15 @@ import { isCounted, readUsage } from './usage.ts';
 type MakeChoice = (index: number) => ChoiceBuilder;
 
 // Set by the class, which alone can reach what it has.
-let withChoices: (makeChoice: MakeChoice) => AnswerAssembler;
-let findings: (answer: AnswerAssembler) => AnswerFindings;
-let finished: (answer: AnswerAssembler, asked: number) => boolean;
 
 /** An assembler for those who want to hear of each piece: by the builders of its choices. */
-export function assemblerOf(makeChoice: MakeChoice): AnswerAssembler {
-  return withChoices(makeChoice);
-}
+export let assemblerOf: (makeChoice: MakeChoice) => AnswerAssembler;
 
 /** What the answer says of itself. */
-export function findingsOf(answer: AnswerAssembler): AnswerFindings {
-  return findings(answer);
-}
+export let findingsOf: (answer: AnswerAssembler) => AnswerFindings;
 
 /** Whether there are at least so many choices, and each has its finish reason. */
-export function isFinished(answer: AnswerAssembler, asked: number): boolean {
-  return finished(answer, asked);
-}
+export let isFinished: (answer: AnswerAssembler, asked: number) => boolean;
 
 /**
  * Puts an answer together from chat chunks, from Responses events, or from either API's whole body. Each chunk costs its
@@ -50,12 +41,12 @@ export class AnswerAssembler {
 
   static {
     // No option and no member of the class, which is public: builders and findings are not.
-    withChoices = (makeChoice) => {
+    assemblerOf = (makeChoice) => {
       const assembler = new AnswerAssembler();
       assembler.#makeChoice = makeChoice;
       return assembler;
     };
-    findings = (answer) => ({
+    findingsOf = (answer) => ({
       usage: answer.usage,
       responseId: answer.#id,
       responseModel: answer.#model,
@@ -63,7 +54,7 @@ export class AnswerAssembler {
       systemFingerprint: answer.#systemFingerprint,
       finishReasons: answer.finishReasons,
     });
-    finished = (answer, asked) => {
+    isFinished = (answer, asked) => {
       for (const choice of answer.#choices) if (choice.finishReason === null) return false;
       return answer.#choices.length >= asked;
     };

@@ -40,12 +40,7 @@ export class ChatReader implements ChunkReader {
     } else if (choices.length === 0 && holdsError(fields)) {
       return classifyErrorObject(value, this.#context);
     }
-    if (!Array.isArray(choices)) {
-      if (Array.isArray(value) || !(KNOWN.some((key) => key in fields) || isEmptyObject(fields)))
-        return this.#invalid();
-      this.#answer.addChat(value);
-      return 'quiet';
-    }
+    if (!Array.isArray(choices)) return this.#withoutChoices(fields);
     let held: boolean;
     try {
       held = this.#answer.addChat(value);
@@ -54,6 +49,12 @@ export class ChatReader implements ChunkReader {
       held = true;
     }
     return this.#failedChoice(choices) ?? (held && this.#hasBegun() ? 'content' : 'quiet');
+  }
+
+  #withoutChoices(fields: Fields): ChunkVerdict {
+    if (Array.isArray(fields) || !(KNOWN.some((key) => key in fields) || isEmptyObject(fields))) return this.#invalid();
+    this.#answer.addChat(fields);
+    return 'quiet';
   }
 
   readText(text: string): ChunkVerdict {
@@ -93,11 +94,14 @@ export class ChatReader implements ChunkReader {
       const { error, finish_reason: reason } = (choice ?? {}) as Fields;
       if (typeof error === 'object' && error !== null) return classifyErrorObject({ error }, this.#context);
       const code = FAILED.get(reason);
-      if (code === undefined) continue;
-      const { model, requestId } = this.#context;
-      return new SluiceError(code, `the answer ended with finish_reason ${String(reason)}`, { model, requestId });
+      if (code !== undefined) return this.#failed(code, reason);
     }
     return undefined;
+  }
+
+  #failed(code: 'server_error' | 'overloaded', reason: unknown): SluiceError {
+    const { model, requestId } = this.#context;
+    return new SluiceError(code, `the answer ended with finish_reason ${String(reason)}`, { model, requestId });
   }
 
   #invalid(): SluiceError {

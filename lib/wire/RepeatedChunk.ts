@@ -50,7 +50,10 @@ export class RepeatedChunk {
 
   /** `data` was parsed, and is `chunk`. */
   learn(data: string, chunk: unknown): void {
-    if (this.#lessons > FREE_LESSONS + this.#known / 2 || !isTextOnly(chunk)) return;
+    if (this.#lessons <= FREE_LESSONS + this.#known / 2 && isTextOnly(chunk)) this.#study(data);
+  }
+
+  #study(data: string): void {
     const from = endOf(TEXT, data, 0);
     if (from === 0) return;
     const to = endOfString(data, from);

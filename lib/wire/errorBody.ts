@@ -41,11 +41,16 @@ export function unwrapBody(body: unknown): unknown {
 
 /** Whether an object inside a 200 is an error rather than an answer. */
 export function holdsError(value: Fields): boolean {
-  const { error, type, object, detail, errors, message } = value;
+  const { error, type, object } = value;
   if (typeof error === 'string') return error !== '';
   if (typeof error === 'object' && error !== null) return Object.keys(error).length > 0 || !('choices' in value);
   if (error === true || type === 'error' || type === 'response.failed' || object === 'error') return true;
   if ('choices' in value || 'response' in value || 'delta' in value || 'output' in value) return false;
+  return describesError(value);
+}
+
+function describesError(value: Fields): boolean {
+  const { detail, errors, message } = value;
   if (detail !== undefined && detail !== null) return true;
   if (Array.isArray(errors) && errors.length > 0) return true;
   return (

@@ -31,6 +31,10 @@ const BASE64_LENGTH_PER_AUDIO_TOKEN = 2_133;
 const BASE64_LENGTH_PER_FILE_TOKEN = 43;
 const DEEPEST = 24;
 
+/** Fields of a request that hold what a model reads. */
+const TEXTS = ['messages', 'input', 'instructions', 'prompt', 'tools', 'functions', 'response_format', 'text'];
+const NO_OPTIONS: EstimateOptions = {};
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
@@ -60,20 +64,14 @@ type Fields = Readonly<Record<string, unknown>>;
  * console.log(estimateCost(request).tokens); // => 110
  * ```
  */
-export function estimateCost(request: unknown, options: EstimateOptions = {}): CostEstimate {
-  const bytesPerToken = positive('bytesPerToken', options.bytesPerToken ?? ESTIMATE_DEFAULTS.bytesPerToken);
-  const fallback = zeroOrMore(
-    'defaultOutputTokens',
-    options.defaultOutputTokens ?? ESTIMATE_DEFAULTS.defaultOutputTokens,
-  );
+export function estimateCost(request: unknown, options: EstimateOptions = NO_OPTIONS): CostEstimate {
+  const { bytesPerToken, defaultOutputTokens } = options === NO_OPTIONS ? ESTIMATE_DEFAULTS : checkedOptions(options);
   const fields = (typeof request === 'object' && request !== null ? request : {}) as Fields;
   const tally: Tally = { bytes: 0, tokens: 0 };
-  for (const key of ['messages', 'input', 'instructions', 'prompt', 'tools', 'functions', 'response_format', 'text']) {
-    add(tally, fields[key], 0);
-  }
+  for (const key of TEXTS) if (fields[key] !== undefined) add(tally, fields[key], 0);
   const { messages, input } = fields;
   const listed = Array.isArray(messages) ? messages : Array.isArray(input) ? input : undefined;
-  const embeds = isEmbedding(fields);
+  const embeds = messages === undefined && isEmbedding(fields);
   if (!embeds) {
     tally.tokens += TOKENS_PER_ANSWER + TOKENS_PER_MESSAGE * (listed?.length ?? (typeof input === 'string' ? 1 : 0));
   }
@@ -81,9 +79,17 @@ export function estimateCost(request: unknown, options: EstimateOptions = {}): C
   const choices = [fields['n'], fields['best_of']].filter(isCount);
   const inputTokens = tally.tokens + Math.ceil(tally.bytes / bytesPerToken);
   // Kept finite: no request may ask for so many answers of such a length that its cost is no number.
-  const asked = Math.ceil(named ?? fallback) * Math.max(1, ...choices);
+  const asked = Math.ceil(named ?? defaultOutputTokens) * Math.max(1, ...choices);
   const outputTokens = embeds ? 0 : Math.min(asked, Number.MAX_SAFE_INTEGER);
   return { tokens: inputTokens + outputTokens, inputTokens, outputTokens, explicit: false };
+}
+
+function checkedOptions({ bytesPerToken, defaultOutputTokens }: EstimateOptions): Required<EstimateOptions> {
+  const usual = ESTIMATE_DEFAULTS;
+  return {
+    bytesPerToken: positive('bytesPerToken', bytesPerToken ?? usual.bytesPerToken),
+    defaultOutputTokens: zeroOrMore('defaultOutputTokens', defaultOutputTokens ?? usual.defaultOutputTokens),
+  };
 }
 
 interface Tally {
@@ -134,8 +140,8 @@ function addMedia(tally: Tally, part: Fields): boolean {
 
 /** Lists of texts and token numbers are embeddings; a list of objects is a conversation. */
 function isEmbedding(fields: Fields): boolean {
-  const { input, messages } = fields;
-  if (messages !== undefined || !(Array.isArray(input) || typeof input === 'string')) return false;
+  const { input } = fields;
+  if (!(Array.isArray(input) || typeof input === 'string')) return false;
   if ('dimensions' in fields || 'encoding_format' in fields) return true;
   const first: unknown = Array.isArray(input) ? input[0] : undefined;
   return typeof first === 'string' || typeof first === 'number' || Array.isArray(first);

@@ -63,9 +63,7 @@ export function hintsOf(head: AnswerHead, facts: ErrorFacts | undefined): RateLi
   const said = headerOf(headers, 'x-should-retry')?.toLowerCase();
   const shouldRetry = said === 'true' ? true : said === 'false' ? false : undefined;
   const succeeded = head.status >= 200 && head.status < 300;
-  // A server error says nothing of limits, though it may come while one is used up. Its reset is when that one is full.
-  const resets = head.status === 429 ? resetWait(readings) : undefined;
-  const wait = headerWait(headers, nowMs) ?? (succeeded ? undefined : (resets ?? bodyWait(facts, nowMs)));
+  const wait = headerWait(headers, nowMs) ?? (succeeded ? undefined : errorWait(head.status, readings, facts, nowMs));
   const slowDown = facts !== undefined && saysSlowDown(facts);
   const requests = tightest(readings, 'requests');
   const tokens = tightest(readings, 'tokens');
@@ -87,11 +85,24 @@ function headerWait(headers: HeaderReader, nowMs: () => number): Wait | undefine
     if (ms !== undefined) return { ms: bounded(sinceEpoch(ms, nowMs) ?? ms), source: 'retry-after-ms' };
   }
   const value = headerOf(headers, 'retry-after');
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : retryAfter(value, nowMs);
+}
+
+function retryAfter(value: string, nowMs: () => number): Wait | undefined {
   // Two equal headers arrive joined by a comma, which is also part of a date.
   const parts = value.split(',').map((part) => parseWait(part, nowMs));
   const ms = parseWait(value, nowMs) ?? (parts.every((part) => part !== undefined) ? Math.max(...parts) : undefined);
   return ms === undefined ? undefined : { ms, source: 'retry-after' };
+}
+
+function errorWait(
+  status: number,
+  readings: readonly NamedReading[],
+  facts: ErrorFacts | undefined,
+  nowMs: () => number,
+): Wait | undefined {
+  // A server error says nothing of limits, though it may come while one is used up. Its reset is when that one is full.
+  return (status === 429 ? resetWait(readings) : undefined) ?? bodyWait(facts, nowMs);
 }
 
 /** The reset of what is exhausted; all of it must be back. A reset with no word of what is left counts as exhausted. */

@@ -158,7 +158,10 @@ function shareLeft({ limit, remaining }: LimitReading): number {
  * half says nothing: it fits a limit per minute as well.
  */
 function windowOf(limit: number | undefined, remaining: number | undefined, resetMs: number | undefined): number {
-  if (resetMs === undefined || resetMs <= 1.5 * MINUTE_MS) return MINUTE_MS;
+  return resetMs === undefined || resetMs <= 1.5 * MINUTE_MS ? MINUTE_MS : refillWindow(limit, remaining, resetMs);
+}
+
+function refillWindow(limit: number | undefined, remaining: number | undefined, resetMs: number): number {
   if (limit === undefined || remaining === undefined || limit <= remaining) return resetMs;
   const windowMs = Math.min((resetMs * limit) / (limit - remaining), Math.max(DAY_MS, resetMs));
   // Stryker disable next-line EqualityOperator: no quotient is exactly 0.15 away from 1

@@ -72,6 +72,10 @@ function usageOf(value: unknown, depth: number): Fields | undefined {
   if (typeof value !== 'object' || value === null || depth > 2) return undefined;
   const fields = value as Fields;
   for (const key of COUNTS) if (key in fields) return fields;
+  return usageWithin(fields, depth);
+}
+
+function usageWithin(fields: Fields, depth: number): Fields | undefined {
   for (const key of ['usage', 'usageMetadata', 'response', 'message', 'x_groq']) {
     const inner = usageOf(fields[key], depth + 1);
     if (inner !== undefined) return inner;
