@@ -1,7 +1,7 @@
 import { zeroOrInfinity } from '../core/checks.ts';
 import { Heap } from '../core/Heap.ts';
 import type { Clock } from '../core/runtime.ts';
-import { Lane, Turn } from './Lane.ts';
+import { Lane, Turn, TurnWait } from './Lane.ts';
 import { turnBound } from './turnBound.ts';
 import type { TurnLimits } from './turnBound.ts';
 import { TurnEstimate } from './TurnEstimate.ts';
@@ -69,11 +69,11 @@ export class ConversationLanes {
   #bounds: LaneBounds;
   readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
-  readonly #expiries = new Heap<Turn>(
+  readonly #expiries = new Heap<TurnWait>(
     (a, b) => a.bound.atMs < b.bound.atMs || (a.bound.atMs === b.bound.atMs && a.order < b.order),
   );
   readonly #estimate = new TurnEstimate();
-  #entered = 0;
+  #waits = 0;
   #waiting = 0;
 
   /** @throws SluiceError `invalid_option` if an option is not 0 or more. */
@@ -114,15 +114,15 @@ export class ConversationLanes {
       return { kind: 'refused', refusal: this.#refusal(bound, known, known?.waiting ?? 0, now) };
     }
     const lane = known ?? new Lane(request.conversation);
-    const turn = new Turn(lane, this.#entered++, now, bound);
+    const turn = new Turn(lane);
     if (known === undefined) {
       this.#lanes.set(lane.conversation, lane);
-      this.#start(turn, now);
-      return { kind: 'started', turn, superseded: [] };
+      this.#start(turn, now, 0);
+      return { kind: 'started', turn, superseded: NOBODY };
     }
     if (request.supersede) {
       const superseded = this.#endAll(lane, now);
-      this.#start(turn, now);
+      this.#start(turn, now, 0);
       return { kind: 'started', turn, superseded };
     }
     const { maxWaiting } = this.#bounds;
@@ -131,7 +131,7 @@ export class ConversationLanes {
       return { kind: 'refused', refusal: this.#refusal(full, lane, 0, now) };
     }
     if (bound.atMs <= now) return { kind: 'refused', refusal: this.#refusal(bound, lane, lane.waiting, now) };
-    this.#join(turn);
+    this.#join(new TurnWait(turn, this.#waits++, now, bound));
     return { kind: 'waiting', turn, position: lane.waiting };
   }
 
@@ -139,9 +139,8 @@ export class ConversationLanes {
   leave(turn: Turn): Turn | undefined {
     if (turn.state === 'over') return undefined;
     const { lane } = turn;
-    if (turn.state === 'waiting') {
-      this.#unlink(turn);
-      turn.state = 'over';
+    if (turn.wait) {
+      this.#giveUp(turn.wait);
       return undefined;
     }
     const now = this.#clock.now();
@@ -152,18 +151,18 @@ export class ConversationLanes {
       return undefined;
     }
     this.#unlink(next);
-    this.#start(next, now);
-    return next;
+    this.#start(next.turn, now, now - next.sinceMs);
+    return next.turn;
   }
 
   /** Ends the turns that have waited too long by now, the longest overdue first. */
   expire(): ExpiredTurn[] {
     const now = this.#clock.now();
     const expired: ExpiredTurn[] = [];
-    for (let turn = this.#expiries.peek(); turn && turn.bound.atMs <= now; turn = this.#expiries.peek()) {
-      this.#unlink(turn);
-      turn.state = 'over';
-      expired.push({ turn, refusal: this.#refusal(turn.bound, turn.lane, turn.lane.waiting, now) });
+    for (let wait = this.#expiries.peek(); wait && wait.bound.atMs <= now; wait = this.#expiries.peek()) {
+      const { turn, bound } = wait;
+      this.#giveUp(wait);
+      expired.push({ turn, refusal: this.#refusal(bound, turn.lane, turn.lane.waiting, now) });
     }
     return expired;
   }
@@ -178,8 +177,9 @@ export class ConversationLanes {
     return { code, limit, retryAfterMs: this.#estimate.untilEnded(ranMs, turnsBefore) };
   }
 
-  #start(turn: Turn, now: number): void {
+  #start(turn: Turn, now: number, waitedMs: number): void {
     turn.state = 'running';
+    turn.waitedMs = waitedMs;
     turn.startedAtMs = now;
     turn.lane.running = turn;
   }
@@ -196,24 +196,33 @@ export class ConversationLanes {
       ended.push(lane.running);
       this.#end(lane.running, now);
     }
-    for (let turn = lane.head; turn; turn = lane.head) {
-      this.#unlink(turn);
-      turn.state = 'over';
-      ended.push(turn);
+    for (let wait = lane.head; wait; wait = lane.head) {
+      this.#giveUp(wait);
+      ended.push(wait.turn);
     }
     return ended;
   }
 
-  #join(turn: Turn): void {
-    turn.lane.join(turn);
+  #join(wait: TurnWait): void {
+    const { turn } = wait;
+    turn.wait = wait;
+    turn.lane.join(wait);
     this.#waiting++;
-    if (turn.bound.atMs < Infinity) turn.expiry = this.#expiries.push(turn);
+    if (wait.bound.atMs < Infinity) wait.expiry = this.#expiries.push(wait);
   }
 
-  #unlink(turn: Turn): void {
-    turn.lane.unlink(turn);
+  #unlink(wait: TurnWait): void {
+    const { turn } = wait;
+    turn.lane.unlink(wait);
+    turn.wait = undefined;
     this.#waiting--;
-    if (turn.expiry) this.#expiries.remove(turn.expiry);
-    turn.expiry = undefined;
+    if (wait.expiry) this.#expiries.remove(wait.expiry);
+  }
+
+  #giveUp(wait: TurnWait): void {
+    this.#unlink(wait);
+    wait.turn.state = 'over';
   }
 }
+
+const NOBODY: readonly Turn[] = [];

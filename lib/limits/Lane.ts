@@ -12,27 +12,36 @@ export interface TurnBound {
 export class Turn {
   state: 'waiting' | 'running' | 'over' = 'waiting';
   readonly lane: Lane;
-  /** Turns of all conversations are numbered as they enter. */
-  readonly order: number;
-  readonly enteredAtMs: number;
-  readonly bound: TurnBound;
+  /** As long as it waits. */
+  wait: TurnWait | undefined;
+  waitedMs = 0;
   startedAtMs = 0;
-  previous: Turn | undefined;
-  next: Turn | undefined;
-  expiry: HeapNode<Turn> | undefined;
   /** Kept for whoever entered; a map beside it would cost every call more. */
   owner: unknown;
 
-  constructor(lane: Lane, order: number, enteredAtMs: number, bound: TurnBound) {
+  constructor(lane: Lane) {
     this.lane = lane;
-    this.order = order;
-    this.enteredAtMs = enteredAtMs;
-    this.bound = bound;
+    this.wait = undefined;
     this.owner = undefined;
   }
+}
 
-  get waitedMs(): number {
-    return this.startedAtMs - this.enteredAtMs;
+/** The place in line of a turn. Most turns start at once, and never have one. */
+export class TurnWait {
+  readonly turn: Turn;
+  /** Those of all conversations are numbered as they come. */
+  readonly order: number;
+  readonly sinceMs: number;
+  readonly bound: TurnBound;
+  previous: TurnWait | undefined;
+  next: TurnWait | undefined;
+  expiry: HeapNode<TurnWait> | undefined;
+
+  constructor(turn: Turn, order: number, sinceMs: number, bound: TurnBound) {
+    this.turn = turn;
+    this.order = order;
+    this.sinceMs = sinceMs;
+    this.bound = bound;
   }
 }
 
@@ -40,15 +49,15 @@ export class Turn {
 export class Lane {
   readonly conversation: string;
   running: Turn | undefined;
-  #head: Turn | undefined;
-  #tail: Turn | undefined;
+  #head: TurnWait | undefined;
+  #tail: TurnWait | undefined;
   #waiting = 0;
 
   constructor(conversation: string) {
     this.conversation = conversation;
   }
 
-  get head(): Turn | undefined {
+  get head(): TurnWait | undefined {
     return this.#head;
   }
 
@@ -56,23 +65,19 @@ export class Lane {
     return this.#waiting;
   }
 
-  join(turn: Turn): void {
-    turn.previous = this.#tail;
-    if (this.#tail) this.#tail.next = turn;
-    else this.#head = turn;
-    this.#tail = turn;
+  join(wait: TurnWait): void {
+    wait.previous = this.#tail;
+    if (this.#tail) this.#tail.next = wait;
+    else this.#head = wait;
+    this.#tail = wait;
     this.#waiting++;
   }
 
-  unlink(turn: Turn): void {
-    const { previous, next } = turn;
+  unlink({ previous, next }: TurnWait): void {
     if (previous) previous.next = next;
     else this.#head = next;
     if (next) next.previous = previous;
     else this.#tail = previous;
-    // A turn that runs long must not keep its former neighbours alive.
-    turn.previous = undefined;
-    turn.next = undefined;
     this.#waiting--;
   }
 }

@@ -85,10 +85,10 @@ class LanesDesk implements LocalLanes {
       return;
     }
     const { turn } = decision;
-    const entry = new Entry(subscriber);
-    turn.owner = entry;
+    const place = new Place(this, turn, subscriber);
+    turn.owner = place;
     subscriber.add(() => {
-      if (!entry.granted) this.#leave(turn);
+      if (!place.granted) this.leave(turn);
     });
     if (decision.kind === 'waiting') {
       this.#watch();
@@ -101,7 +101,7 @@ class LanesDesk implements LocalLanes {
   }
 
   /** Every turn comes here in the end: when it is released, or when its receiver is gone without it. */
-  #leave(turn: Turn): void {
+  leave(turn: Turn): void {
     turn.owner = undefined;
     const next = this.#lanes.leave(turn);
     this.#watch();
@@ -119,21 +119,13 @@ class LanesDesk implements LocalLanes {
   }
 
   #grant(turn: Turn): void {
-    const entry = entryOf(turn);
     // Its receiver has gone since it was its turn, or was superseded.
-    if (entry === undefined) return;
-    entry.granted = true;
-    entry.subscriber.next({
-      waitedMs: turn.waitedMs,
-      onLost: (lose) => entry.onLost(lose),
-      release: () => this.#leave(turn),
-    });
-    entry.subscriber.complete();
+    placeOf(turn)?.grant();
   }
 
-  #lose(turn: Turn, errorOf: (entry: Entry) => SluiceError): void {
-    const entry = entryOf(turn);
-    entry?.lose(errorOf(entry));
+  #lose(turn: Turn, errorOf: (place: Place) => SluiceError): void {
+    const place = placeOf(turn);
+    place?.lose(errorOf(place));
   }
 
   #watch(): void {
@@ -153,19 +145,33 @@ class LanesDesk implements LocalLanes {
   }
 }
 
-function entryOf(turn: Turn): Entry | undefined {
-  return turn.owner as Entry | undefined;
+function placeOf(turn: Turn): Place | undefined {
+  return turn.owner as Place | undefined;
 }
 
-/** Who waits for, or has, a turn. */
-class Entry {
-  readonly subscriber: Subscriber<LanePlace>;
+/** Of one who waits for a turn, or has it. */
+class Place implements LanePlace {
   granted = false;
+  readonly #desk: LanesDesk;
+  readonly #turn: Turn;
+  readonly #subscriber: Subscriber<LanePlace>;
   #lost: SluiceError | undefined;
   #tell: ((error: SluiceError) => void) | undefined;
 
-  constructor(subscriber: Subscriber<LanePlace>) {
-    this.subscriber = subscriber;
+  constructor(desk: LanesDesk, turn: Turn, subscriber: Subscriber<LanePlace>) {
+    this.#desk = desk;
+    this.#turn = turn;
+    this.#subscriber = subscriber;
+  }
+
+  get waitedMs(): number {
+    return this.#turn.waitedMs;
+  }
+
+  grant(): void {
+    this.granted = true;
+    this.#subscriber.next(this);
+    this.#subscriber.complete();
   }
 
   onLost(tell: (error: SluiceError) => void): void {
@@ -176,6 +182,10 @@ class Entry {
   lose(error: SluiceError): void {
     this.#lost = error;
     if (this.granted) this.#tell?.(error);
-    else this.subscriber.error(error);
+    else this.#subscriber.error(error);
+  }
+
+  release(): void {
+    this.#desk.leave(this.#turn);
   }
 }

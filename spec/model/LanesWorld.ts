@@ -1,6 +1,6 @@
 import { ConversationLanes } from '../../lib/limits/ConversationLanes.ts';
 import type { ConversationLanesOptions } from '../../lib/limits/ConversationLanes.ts';
-import type { Turn } from '../../lib/limits/Lane.ts';
+import type { Turn, TurnWait } from '../../lib/limits/Lane.ts';
 import type { Deed, World } from './explore.ts';
 import { ModelClock, must } from './rules.ts';
 
@@ -48,7 +48,7 @@ export class LanesWorld implements World {
     const { nowMs } = this.#clock;
     const everyone = this.#everyoneWaiting();
     const lines = [...this.#lines.values()].map(({ running, waiting }) => {
-      const turns = waiting.map((turn) => `${everyone.indexOf(turn)}:${Math.max(0, turn.bound.atMs - nowMs)}`);
+      const turns = waiting.map((turn) => `${everyone.indexOf(turn)}:${Math.max(0, expiresAtMs(turn) - nowMs)}`);
       return `${running ? 'runs' : 'idle'} ${turns.join()}`;
     });
     return `${this.#left} ${lines.join('; ')}`;
@@ -63,7 +63,7 @@ export class LanesWorld implements World {
     if (this.#lanes.waiting !== everyone.length) return `${this.#lanes.waiting} wait, and ${everyone.length} should`;
     if (lines.some(({ running }) => running && running.state !== 'running')) return 'a turn runs and is told otherwise';
     if (everyone.some(({ state }) => state !== 'waiting')) return 'a turn waits and is told otherwise';
-    const firstMs = Math.min(Infinity, ...everyone.map(({ bound }) => bound.atMs));
+    const firstMs = Math.min(Infinity, ...everyone.map(expiresAtMs));
     return this.#lanes.nextExpiryAtMs === firstMs ? undefined : `expects the next to expire at ${firstMs}`;
   }
 
@@ -72,7 +72,7 @@ export class LanesWorld implements World {
   }
 
   #everyoneWaiting(): Turn[] {
-    return [...this.#lines.values()].flatMap(({ waiting }) => waiting).sort((a, b) => a.order - b.order);
+    return [...this.#lines.values()].flatMap(({ waiting }) => waiting).sort((a, b) => orderOf(a) - orderOf(b));
   }
 
   #line(name: string): Line {
@@ -141,8 +141,8 @@ export class LanesWorld implements World {
 
   #expire(): unknown {
     const { nowMs } = this.#clock;
-    const overdue = this.#everyoneWaiting().filter(({ bound }) => bound.atMs <= nowMs);
-    const due = overdue.sort((a, b) => a.bound.atMs - b.bound.atMs || a.order - b.order);
+    const overdue = this.#everyoneWaiting().filter((turn) => expiresAtMs(turn) <= nowMs);
+    const due = overdue.sort((a, b) => expiresAtMs(a) - expiresAtMs(b) || orderOf(a) - orderOf(b));
     const expired = this.#lanes.expire();
     must(
       expired.length === due.length && due.every((turn, i) => expired[i]?.turn === turn),
@@ -159,4 +159,12 @@ export class LanesWorld implements World {
 
 export function lanesOf(clock: ModelClock): ConversationLanes {
   return new ConversationLanes(LANES, clock);
+}
+
+function expiresAtMs({ wait }: Turn): number {
+  return (wait as TurnWait).bound.atMs;
+}
+
+function orderOf({ wait }: Turn): number {
+  return (wait as TurnWait).order;
 }
