@@ -32,8 +32,6 @@ class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
   #run: HeldRun<H> | undefined;
   #waits = true;
   #queued = false;
-  /** Something has been asked for: a grant from now on comes after a wait. */
-  #asked = false;
 
   constructor(hold: Hold<H>, source: Observable<T>, subscriber: Subscriber<T>) {
     const scope = this.#below ?? CallScope.start(hold.runtime);
@@ -62,9 +60,8 @@ class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
       swapScope(outer);
     }
     this.#subscriber.add(receiver);
-    // Added last: the source is left first, and what it says by then counts.
-    this.#asked = true;
-    this.#subscriber.add(this);
+    // Stryker disable next-line ConditionalExpression: it would have nothing to do a second time
+    if (this.#run === undefined) this.#subscriber.add(this);
   }
 
   /** The one downstream has left, or has had its end. */
@@ -125,10 +122,9 @@ class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
   }
 
   #granted(held: H): void {
-    const waited = this.#asked;
     this.#queued = false;
-    // After a wait the source comes only now, and still has to be left first.
-    if (waited) this.#subscriber.remove(this);
+    // Added again last: the source is left first, and what it says by then counts.
+    this.#subscriber.remove(this);
     try {
       const run = new HeldRun(this.#hold, held);
       this.#run = run;
@@ -139,7 +135,7 @@ class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
       // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
       this.#subscriber.error(error);
     } finally {
-      if (waited) this.#subscriber.add(this);
+      this.#subscriber.add(this);
     }
   }
 

@@ -52,6 +52,17 @@ describe('holding', () => {
       }),
     );
 
+  it('leaves what gave it its hold as soon as that has given all', () => {
+    const given = new Observable<string>((subscriber) => {
+      subscriber.next('thing');
+      subscriber.complete();
+      return () => log.push('given');
+    });
+    run(NEVER.pipe(holding(hold({ acquire: () => given }))));
+
+    expect(log).to.deep.equal(['dispatched', 'given']);
+  });
+
   describe('releases', () => {
     it('as a success, before completion is passed on', () => {
       run(of(1).pipe(holding(hold())));
