@@ -11,6 +11,8 @@ import type { AnswerFindings } from '../wire/ChunkReader.ts';
 import type { AttemptSettings } from './AttemptOptions.ts';
 import { isBilled } from './isBilled.ts';
 
+type Outcome = 'success' | 'failure' | 'dropped';
+
 /** The attempt that a log is of, as far as the log asks it. */
 export interface LoggedAttempt {
   /** It leaves now. */
@@ -118,26 +120,18 @@ export class AttemptLog implements AttemptSink {
     });
   }
 
-  #estimated(outcome: 'success' | 'failure' | 'dropped', error: SluiceError | undefined): Usage | undefined {
-    const attempt = this.#attempt;
-    if (attempt.estimatedUsage === undefined || !this.scope.heard) return undefined;
-    const { streamed } = attempt;
-    const billed = isBilled({ outcome, error, status: this.status, streamed, content: this.#contentChunks > 0 });
-    return billed ? attempt.estimatedUsage() : undefined;
-  }
-
   /** Failures by way of {@link failed}; `'dropped'` where the caller left. */
-  ended(
-    outcome: 'success' | 'failure' | 'dropped',
-    findings: AnswerFindings = NOTHING_FOUND,
-    error?: SluiceError,
-  ): void {
+  ended(outcome: Outcome, findings: AnswerFindings = NOTHING_FOUND, error?: SluiceError): void {
     if (this.#ended) return;
     this.#ended = true;
-    const { usage, responseId, responseModel, serviceTier, systemFingerprint, finishReasons } = findings;
     if (this.#sentAtMs === undefined) return;
-    if (usage !== undefined) this.scope.usage(usage);
-    if (this.scope.wantsContent && this.#attempt.captured) this.scope.content(this.#attempt.captured());
+    const { scope } = this;
+    if (findings.usage !== undefined) scope.usage(findings.usage);
+    if (scope.wantsContent && this.#attempt.captured) scope.content(this.#attempt.captured());
+    if (scope.heard) this.#report(this.#sentAtMs, outcome, findings, error);
+  }
+
+  #report(sentAtMs: number, outcome: Outcome, findings: AnswerFindings, error: SluiceError | undefined): void {
     const nowMs = this.#settings.runtime.clock.now();
     this.scope.report(nowMs, {
       type: 'attempt.ended',
@@ -146,16 +140,19 @@ export class AttemptLog implements AttemptSink {
       message: error?.message,
       status: error?.status ?? this.status,
       requestId: error?.requestId ?? this.requestId,
-      durationMs: nowMs - this.#sentAtMs,
-      usage,
-      estimatedUsage: usage === undefined ? this.#estimated(outcome, error) : undefined,
-      responseId,
-      responseModel,
-      serviceTier,
-      systemFingerprint,
-      finishReasons,
+      durationMs: nowMs - sentAtMs,
+      estimatedUsage: findings.usage === undefined ? this.#estimated(outcome, error) : undefined,
+      ...findings,
       contentChunks: this.#contentChunks,
       contentMs: this.#lastContentAtMs - this.#firstContentAtMs,
     });
+  }
+
+  #estimated(outcome: Outcome, error: SluiceError | undefined): Usage | undefined {
+    const attempt = this.#attempt;
+    if (attempt.estimatedUsage === undefined) return undefined;
+    const { streamed } = attempt;
+    const billed = isBilled({ outcome, error, status: this.status, streamed, content: this.#contentChunks > 0 });
+    return billed ? attempt.estimatedUsage() : undefined;
   }
 }

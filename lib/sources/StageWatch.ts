@@ -18,6 +18,8 @@ export class StageWatch {
   readonly #timers: StageTimers;
   readonly #runtime: Runtime;
   readonly #attempt: WatchedAttempt;
+  /** Made for the first timer, and taken by all. */
+  #fire: (() => void) | undefined;
   #stopTimer: Cancel | undefined;
   #armedForMs = Infinity;
   #stopped = false;
@@ -87,11 +89,14 @@ export class StageWatch {
     if (this.#stopped || dueAtMs >= this.#armedForMs) return;
     this.#stopTimer?.();
     this.#armedForMs = dueAtMs;
-    this.#stopTimer = startTimer(this.#runtime, Math.ceil(dueAtMs - this.#runtime.clock.now()), () => {
-      this.#armedForMs = Infinity;
-      if (this.#timers.dueAtMs() > this.#runtime.clock.now()) this.#arm();
-      else this.#attempt.cut(this.#timers.cut());
-    });
+    this.#fire ??= () => this.#fired();
+    this.#stopTimer = startTimer(this.#runtime, Math.ceil(dueAtMs - this.#runtime.clock.now()), this.#fire);
+  }
+
+  #fired(): void {
+    this.#armedForMs = Infinity;
+    if (this.#timers.dueAtMs() > this.#runtime.clock.now()) this.#arm();
+    else this.#attempt.cut(this.#timers.cut());
   }
 }
 

@@ -2,6 +2,7 @@ import type { Attempt, WireHead } from '../core/attempt.ts';
 import type { ChunkReader, ReaderContext } from '../wire/ChunkReader.ts';
 import { ChatReader } from '../wire/ChatReader.ts';
 import { ResponsesReader } from '../wire/ResponsesReader.ts';
+import type { AboutAttempt } from './failures.ts';
 
 /** What to ask, and by which API. */
 export interface AttemptCall {
@@ -18,20 +19,9 @@ export interface AttemptCall {
 }
 
 /** Reads the answer to `call`. */
-export function chunkReader(
-  call: AttemptCall,
-  about: {
-    readonly model: string | undefined;
-    readonly status: number | undefined;
-    readonly requestId: string | undefined;
-  },
-): ChunkReader {
+export function chunkReader(call: AttemptCall, { model, status = 200, requestId }: AboutAttempt): ChunkReader {
   const { n } = call.request;
-  const context: ReaderContext = {
-    model: about.model,
-    status: about.status ?? 200,
-    requestId: about.requestId,
-    choices: typeof n === 'number' && n >= 1 ? n : 1,
-  };
+  const choices = typeof n === 'number' && n >= 1 ? n : 1;
+  const context: ReaderContext = { model, status, requestId, choices };
   return call.api === 'chat' ? new ChatReader(context) : new ResponsesReader(context);
 }

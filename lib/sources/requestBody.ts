@@ -14,9 +14,10 @@ export interface RequestBody {
 export function requestBody({ api, request, stream }: AttemptCall, includeUsage: boolean): RequestBody {
   if (api === 'chat') validateChatRequest(request, stream);
   else validateResponseRequest(request, stream);
-  const body = { ...request, stream };
-  if (api !== 'chat' || !stream || !includeUsage) return { body, hideUsage: false };
   const asked = request['stream_options'] as { readonly include_usage?: unknown } | null | undefined;
-  if (typeof asked?.include_usage === 'boolean') return { body, hideUsage: false };
-  return { body: { ...body, stream_options: { ...asked, include_usage: true } }, hideUsage: true };
+  const hideUsage = api === 'chat' && stream && includeUsage && typeof asked?.include_usage !== 'boolean';
+  const body = hideUsage
+    ? { ...request, stream, stream_options: { ...asked, include_usage: true } }
+    : { ...request, stream };
+  return { body, hideUsage };
 }

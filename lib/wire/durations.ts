@@ -28,24 +28,11 @@ const LONGEST_TEXT = 64;
 
 /** A plain decimal such as `30` or `0.5`: no sign, no exponent, nothing around it but blanks. */
 export function parseDecimal(text: string): number | undefined {
-  // What nearly every header has, without the pattern, which gives the same.
-  // Stryker disable next-line all: as above
-  if (isShortWhole(text)) return Number(text);
   const trimmed = text.length <= LONGEST_TEXT ? text.trim() : '';
   if (!/^(?:\d+\.?\d*|\.\d+)$/.test(trimmed)) return undefined;
   const value = Number(trimmed);
   return Number.isFinite(value) ? value : undefined;
 }
-
-// Stryker disable all: as above
-function isShortWhole(text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    const digit = text.charCodeAt(i) - 48;
-    if (!(digit >= 0 && digit <= 9)) return false;
-  }
-  return text.length > 0 && text.length <= 15;
-}
-// Stryker restore all
 
 /** Whole or decimal seconds, in milliseconds. */
 export function parseSeconds(text: string): number | undefined {
