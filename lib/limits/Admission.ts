@@ -5,6 +5,7 @@ import type { AdmissionEnd, TargetChange } from './AdmissionGrant.ts';
 import { queueFull, refusedBy, tooLargeFor, unavailable } from './admissionRefusals.ts';
 import type { AdmissionRefusal } from './admissionRefusals.ts';
 import { AdmissionLevels } from './AdmissionLevels.ts';
+import type { LevelPlace } from './AdmissionLevels.ts';
 import { checkedAdmissionRules } from './AdmissionOptions.ts';
 import type { AdmissionOptions, CheckedAdmissionRules } from './AdmissionOptions.ts';
 import { AdmissionTicket } from './AdmissionPool.ts';
@@ -101,10 +102,7 @@ export class Admission {
     return this.#targets.poolOf(model);
   }
 
-  /**
-   * Takes a place in the queue, or refuses. Grants come from {@link next}.
-   * @throws SluiceError `invalid_option` for a wrong field
-   */
+  /** Takes a place in the queue, or refuses; grants come from {@link next}. @throws SluiceError `invalid_option` */
   ask(ask: AdmissionAsk): AdmissionTicket | AdmissionRefusal {
     return this.#enter(ask, false) as AdmissionTicket | AdmissionRefusal;
   }
@@ -242,7 +240,7 @@ export class Admission {
     asked.from.open++;
     this.#inFlight++;
     this.levels.move(asked.level, 1);
-    const grant = new AdmissionGrant(nowMs, asked, this.levels.placeOf(asked.level), target, cost, pass);
+    const grant = new AdmissionGrant(nowMs, asked, this.levels.places[asked.level] as LevelPlace, target, cost, pass);
     this.#targets.granted(target);
     return grant;
   }

@@ -6,7 +6,6 @@ import type { AdmissionPool, AdmissionTicket } from './AdmissionPool.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AimdDecision, AimdMark } from './Aimd.ts';
 import type { BreakerChange, BreakerTicket } from './CircuitBreaker.ts';
-import type { SentMark } from './BetweenRejections.ts';
 import type { AdmissionTenant } from './AdmissionTenant.ts';
 import type { LearnedRate } from './LearnedRate.ts';
 import type { LayerCost } from './QuotaLayer.ts';
@@ -45,7 +44,8 @@ export class AdmissionGrant {
   readonly #mark: AimdMark | undefined;
   #reason: ErrorCode = 'rate_limited';
   #hinted: RateLimitHints | undefined;
-  #sent: SentMark | undefined;
+  /** Its place among those sent, from 1. */
+  #sent = 0;
   /** What learned of its sending. Where another rate has been configured since, nothing of it is to be learned. */
   #sentUnder: LearnedRate | undefined;
   #answered = false;
@@ -82,10 +82,10 @@ export class AdmissionGrant {
   }
 
   dispatched(nowMs: number, sentFollows = false): void {
-    if (this.#ended || this.#sent !== undefined) return;
+    if (this.#ended || this.#sent > 0) return;
     this.target.unsent.delete(this);
     this.#sentUnder = this.target.learned;
-    this.#sent = this.#sentUnder.sent(nowMs);
+    this.#sent = this.#sentUnder.sent(nowMs).order;
     this.#reservation.dispatched(nowMs, sentFollows);
   }
 
@@ -148,7 +148,7 @@ export class AdmissionGrant {
     if (code === 'quota_exhausted') this.target.exhausted(nowMs + (retryAfterMs ?? this.target.exhaustedMs));
     const { learned } = this.target;
     if (this.#sentUnder !== learned) return false;
-    const sent = this.#sent as SentMark;
+    const sent = { order: this.#sent, atMs: this.#reservation.sentAtMs as number };
     if (code === 'connection' && !this.#answered) learned.lost(sent);
     const slower = code === 'rate_limited' || (code === 'overloaded' && this.#hinted?.slowDown === true);
     return slower && !this.#isAboutTokens && learned.rejected(nowMs, sent);

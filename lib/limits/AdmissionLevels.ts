@@ -13,7 +13,8 @@ export class AdmissionLevels {
   #levels: readonly Level[];
   #names: readonly string[];
   #inFlight: number[];
-  #places: readonly LevelPlace[];
+  /** Of each now, in their order. */
+  places: readonly LevelPlace[];
   /** What this process may have of each ceiling, by name, where others share it. */
   readonly lent: Map<string, number> = new Map();
 
@@ -21,7 +22,7 @@ export class AdmissionLevels {
     this.#levels = levels;
     this.#names = levels.map(({ name }) => name);
     this.#inFlight = levels.map(() => 0);
-    this.#places = placesOf(levels);
+    this.places = placesOf(levels);
   }
 
   /** In flight of each, in their order. */
@@ -33,10 +34,6 @@ export class AdmissionLevels {
   indexOf(priority: string | undefined): number {
     if (priority === undefined) return 0;
     return this.#names.indexOf(oneOf('priority', priority, this.#names));
-  }
-
-  placeOf(level: number): LevelPlace {
-    return this.#places[level] as LevelPlace;
   }
 
   /** Of a place that was taken before priorities have changed too. */
@@ -68,8 +65,8 @@ export class AdmissionLevels {
     });
     const inFlight = this.#inFlight;
     const places = placesOf(levels);
-    this.#places.forEach((place, level) => (place.movedTo = places[moved[level] as number]));
-    this.#places = places;
+    this.places.forEach((place, level) => (place.movedTo = places[moved[level] as number]));
+    this.places = places;
     this.#levels = levels;
     this.#names = names;
     this.#inFlight = levels.map(() => 0);

@@ -28,9 +28,11 @@ export interface Moment {
  * in.
  */
 export class MinuteBucket {
-  // Read at every call, and changed by `setRate` and `follow` only.
+  // Read at every call. Rates are changed by `setRate` and `follow` only.
   perMinute: number;
   burst: number;
+  /** That of the last dispatch. */
+  moment: Moment = { order: 0, fromMs: -Infinity, total: 0 };
   /** What attempts that have not ended hold of it: it may come back. Kept by whoever charges for them. */
   reserved = 0;
   readonly #bucket: TokenBucket;
@@ -41,7 +43,6 @@ export class MinuteBucket {
   #inHand = 0;
   #sent = 0;
   #lastReported = 0;
-  #moment: Moment = { order: 0, fromMs: -Infinity, total: 0 };
 
   /** `largest`: the largest common cost, which must keep passing at the full rate. */
   constructor(rate: MinuteRate, largest: number, arrivalMarginMs: number, nowMs: number) {
@@ -53,11 +54,6 @@ export class MinuteBucket {
       { capacity: burst, refillPerSecond: perMinute / 60, refillLagMs: this.#marginMs },
       nowMs,
     );
-  }
-
-  /** That of the last dispatch. */
-  get moment(): Moment {
-    return this.#moment;
   }
 
   level(nowMs: number): number {
@@ -89,9 +85,9 @@ export class MinuteBucket {
   dispatch(nowMs: number, amount: number): void {
     this.#unsent -= amount;
     this.#sent += amount;
-    const { order, fromMs } = this.#moment;
-    if (nowMs - fromMs >= MOMENT_MS) this.#moment = { order: order + 1, fromMs: nowMs, total: 0 };
-    this.#moment.total = this.#sent;
+    const { order, fromMs } = this.moment;
+    if (nowMs - fromMs >= MOMENT_MS) this.moment = { order: order + 1, fromMs: nowMs, total: 0 };
+    this.moment.total = this.#sent;
   }
 
   /** So much more, or less, is being handed over. */

@@ -34,23 +34,16 @@ export interface SentAmong {
 /** A named layer of a quota: a bucket of requests, a bucket of tokens, or both. Pure: times are passed in. */
 export class QuotaLayer {
   readonly name: string;
-  #requests: MinuteBucket | undefined;
-  #tokens: MinuteBucket | undefined;
+  // Changed by `succeed` only.
+  requests: MinuteBucket | undefined;
+  tokens: MinuteBucket | undefined;
 
   /** @throws SluiceError `invalid_option` if an option is not as described, naming it with its layer. */
   constructor(name: string, options: LayerOptions, arrivalMarginMs: number, nowMs: number) {
     const { requests, tokens } = checkedRates(name, options);
     this.name = name;
-    this.#requests = requests && new MinuteBucket(requests, 1, arrivalMarginMs, nowMs);
-    this.#tokens = tokens && new MinuteBucket(tokens, tokens.burst, arrivalMarginMs, nowMs);
-  }
-
-  get requests(): MinuteBucket | undefined {
-    return this.#requests;
-  }
-
-  get tokens(): MinuteBucket | undefined {
-    return this.#tokens;
+    this.requests = requests && new MinuteBucket(requests, 1, arrivalMarginMs, nowMs);
+    this.tokens = tokens && new MinuteBucket(tokens, tokens.burst, arrivalMarginMs, nowMs);
   }
 
   /**
@@ -58,29 +51,29 @@ export class QuotaLayer {
    * taken of the other is corrected and given back here as well.
    */
   succeed(nowMs: number, previous: QuotaLayer): void {
-    this.#requests = succeeded(nowMs, this.#requests, previous.#requests);
-    this.#tokens = succeeded(nowMs, this.#tokens, previous.#tokens);
+    this.requests = succeeded(nowMs, this.requests, previous.requests);
+    this.tokens = succeeded(nowMs, this.tokens, previous.tokens);
   }
 
   /** Whole milliseconds until the layer has room for `cost`. */
   waitMs(nowMs: number, cost: LayerCost): number {
-    return Math.max(this.#requests?.waitMs(nowMs, cost.requests) ?? 0, this.#tokens?.waitMs(nowMs, cost.tokens) ?? 0);
+    return Math.max(this.requests?.waitMs(nowMs, cost.requests) ?? 0, this.tokens?.waitMs(nowMs, cost.tokens) ?? 0);
   }
 
   /** At least this long until there is room for `cost` behind `ahead`. `refundable`: reserved tokens may come back. */
   waitBehindMs(nowMs: number, ahead: LayerCost, cost: LayerCost, refundable: boolean): number {
-    const tokens = this.#tokens;
+    const tokens = this.tokens;
     const credit = refundable && tokens ? tokens.reserved : 0;
     return Math.max(
-      this.#requests?.waitBehindMs(nowMs, ahead.requests, cost.requests) ?? 0,
+      this.requests?.waitBehindMs(nowMs, ahead.requests, cost.requests) ?? 0,
       tokens?.waitBehindMs(nowMs, refundable ? 0 : ahead.tokens, cost.tokens, credit) ?? 0,
     );
   }
 
   /** Without `sent`: of now. */
   report(nowMs: number, hints: RateLimitHints, sent: SentAmong | undefined): void {
-    if (hints.requests) this.#requests?.report(nowMs, hints.requests, sent?.requests, sent?.atMs);
-    if (hints.tokens) this.#tokens?.report(nowMs, hints.tokens, sent?.tokens, sent?.atMs);
+    if (hints.requests) this.requests?.report(nowMs, hints.requests, sent?.requests, sent?.atMs);
+    if (hints.tokens) this.tokens?.report(nowMs, hints.tokens, sent?.tokens, sent?.atMs);
   }
 
   /**
@@ -89,21 +82,21 @@ export class QuotaLayer {
    */
   setRate(nowMs: number, options: LayerOptions): void {
     const { requests, tokens } = checkedRates(this.name, options);
-    if (requests) existing(this.name, 'requestsPerMinute', this.#requests);
-    if (tokens) existing(this.name, 'tokensPerMinute', this.#tokens);
-    if (requests) (this.#requests as MinuteBucket).setRate(nowMs, requests);
-    if (tokens) (this.#tokens as MinuteBucket).setRate(nowMs, tokens);
+    if (requests) existing(this.name, 'requestsPerMinute', this.requests);
+    if (tokens) existing(this.name, 'tokensPerMinute', this.tokens);
+    if (requests) (this.requests as MinuteBucket).setRate(nowMs, requests);
+    if (tokens) (this.tokens as MinuteBucket).setRate(nowMs, tokens);
   }
 
   /** Whether the layer is as it was when new, so that a new one can take its place. */
   atRest(nowMs: number): boolean {
-    return [this.#requests, this.#tokens].every((bucket) => !bucket || bucket.level(nowMs) >= bucket.burst);
+    return [this.requests, this.tokens].every((bucket) => !bucket || bucket.level(nowMs) >= bucket.burst);
   }
 
   snapshot(nowMs: number): LayerSnapshot {
     const shown = (bucket: MinuteBucket | undefined): LayerSnapshot['requests'] =>
       bucket && { level: bucket.level(nowMs), burst: bucket.burst, perMinute: bucket.perMinute };
-    return { layer: this.name, requests: shown(this.#requests), tokens: shown(this.#tokens) };
+    return { layer: this.name, requests: shown(this.requests), tokens: shown(this.tokens) };
   }
 }
 

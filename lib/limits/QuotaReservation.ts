@@ -59,6 +59,10 @@ export class QuotaReservation {
     route.open++;
   }
 
+  get sentAtMs(): number | undefined {
+    return this.#sent?.atMs;
+  }
+
   /**
    * The attempt is sent now. Reports of limits are ordered by this. `sentFollows`: it is still being handed over, and nothing
    * of what it took comes back before {@link sent}, or the first word of an answer.
@@ -170,7 +174,7 @@ export class QuotaReservation {
     if (outcome.kind === 'failure' && !this.#hinted) {
       const { code, retryAfterMs } = outcome.error;
       if (retryAfterMs !== undefined) pausedMs = cooldown.hint(nowMs, retryAfterMs);
-      else if (code === 'rate_limited' && pauses) pausedMs = cooldown.rejected(nowMs, this.#sent?.atMs ?? nowMs);
+      else if (code === 'rate_limited' && pauses) pausedMs = cooldown.rejected(nowMs, this.sentAtMs ?? nowMs);
     }
     if (outcome.kind === 'dropped' && !this.#answered) cooldown.gaveUp(nowMs, this.#trial);
     else cooldown.answered(nowMs, this.#trial);

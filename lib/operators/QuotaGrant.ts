@@ -40,38 +40,38 @@ export class QuotaGrant implements Grant {
 
   responded(status: number): void {
     if (status === 503 || status === 529) this.#reason = 'overloaded';
-    this.#changing(() => this.#reservation.responded(this.#nowMs(), status));
+    this.#reservation.responded(this.#nowMs(), status);
+    this.#desk.serve();
   }
 
   observe(hints: RateLimitHints): void {
-    this.#changing(() => this.#paused(this.#reservation.observe(this.#nowMs(), hints), this.#reason));
+    // Whatever a listener does, those who wait are served.
+    try {
+      this.#paused(this.#reservation.observe(this.#nowMs(), hints), this.#reason);
+    } finally {
+      this.#desk.serve();
+    }
   }
 
   settle(usage: Usage): void {
-    this.#changing(() => this.#reservation.settle(this.#nowMs(), usage));
+    this.#reservation.settle(this.#nowMs(), usage);
+    this.#desk.serve();
   }
 
   release(outcome: Outcome): void {
-    this.#changing(() => {
-      const settlement = this.#reservation.release(this.#nowMs(), outcome);
-      if (settlement === undefined) return;
+    const settlement = this.#reservation.release(this.#nowMs(), outcome);
+    if (settlement === undefined) return;
+    try {
       const { cooldownMs, ...settled } = settlement;
       this.#request.onSettled?.(settled);
       this.#paused(cooldownMs, outcome.kind === 'failure' ? outcome.error.code : this.#reason);
-    });
+    } finally {
+      this.#desk.serve();
+    }
   }
 
   #paused(waitMs: number, reason: ErrorCode): void {
     if (waitMs > 0) this.#request.onCooldown?.(waitMs, reason);
-  }
-
-  /** Whatever a listener does, those who wait are served. */
-  #changing(work: () => void): void {
-    try {
-      work();
-    } finally {
-      this.#desk.serve();
-    }
   }
 
   #nowMs(): number {

@@ -167,6 +167,12 @@ describe('MinuteBucket', () => {
     expect(bucket.waitBehindMs(0, 4, 20)).to.equal(1200);
   });
 
+  it('counts what may come back into the wait for what is being handed over', () => {
+    const bucket = new MinuteBucket(rate, 1, 0, 0);
+    bucket.hold(4);
+    expect([bucket.waitMs(0, 8), bucket.waitMs(0, 8, 2), bucket.waitMs(0, 8, 5)]).to.deep.equal([400, 200, 0]);
+  });
+
   it('gives back nothing of nothing', () => {
     const bucket = new MinuteBucket(rate, 1, 0, 0);
     const mark = bucket.charge(0, 3);
