@@ -1,10 +1,10 @@
-import { concat, defer, identity, of, throwError } from 'rxjs';
+import { concat, defer, of, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { currentScope } from '../core/currentScope.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { Restart } from '../core/restart.ts';
 import { degradeTo } from '../operators/degradeTo.ts';
-import { inConversation } from '../operators/inConversation.ts';
+import { inTurn } from '../operators/inConversation.ts';
 import { withDeadline } from '../operators/withDeadline.ts';
 import { withSignal } from '../operators/withSignal.ts';
 import { scoped } from '../operators/scoped.ts';
@@ -16,6 +16,7 @@ import { cannedReply } from './cannedReply.ts';
 import type { Engine } from './Engine.ts';
 import { fallbacksOf } from './fallbacksOf.ts';
 import { runCall } from './runCall.ts';
+import type { SluiceOptions } from './SluiceOptions.ts';
 
 /**
  * A call with all that the policy puts around it. Outside in: the call's events and signal, its deadline, conversation
@@ -48,19 +49,24 @@ function affordable<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): Obser
   const { runtime } = engine;
   const { conversation, tenant } = plan.options;
   engine.checkSpend(tenant);
-  const answered$ = defer(() => askModel(engine, policy, plan, plan.model).pipe(fallbacksOf(engine, policy, plan)));
+  if (conversation === undefined) return answered(engine, policy, plan);
   const { maxWaitMs } = policy.conversations;
-  return answered$.pipe(
-    degraded(engine, plan),
-    conversation === undefined
-      ? identity
-      : inConversation<T | Restart>(engine.lanes, conversation, { maxWaitMs, runtime }),
-  );
+  const options = { maxWaitMs, runtime };
+  return inTurn<T | Restart>(engine.lanes, conversation, options, () => answered(engine, policy, plan));
 }
 
-function degraded<T>(engine: Engine, plan: CallPlan<T>): MonoTypeOperatorFunction<T | Restart> {
+function answered<T>(engine: Engine, policy: Policy, plan: CallPlan<T>): Observable<T | Restart> {
+  const ask = (): Observable<T | Restart> =>
+    fallbacksOf(engine, policy, plan)(askModel(engine, policy, plan, plan.model));
   const { degrade } = engine.options;
-  if (degrade === undefined) return identity;
+  return degrade === undefined ? ask() : degraded(engine, plan, degrade)(defer(ask));
+}
+
+function degraded<T>(
+  engine: Engine,
+  plan: CallPlan<T>,
+  degrade: NonNullable<SluiceOptions['degrade']>,
+): MonoTypeOperatorFunction<T | Restart> {
   const { api, stream, model, request, options } = plan;
   const { tenant, conversation } = options;
   return degradeTo<T | Restart>(

@@ -4,12 +4,11 @@ import { invalidOption } from '../core/errors.ts';
 import type { EventListener, SluiceFact } from '../core/events.ts';
 import type { RateLimitHints, Usage } from '../core/hints.ts';
 import type { Outcome } from '../core/outcome.ts';
-import type { Admitted, AdmissionPort, Cost, Deployment } from '../core/ports.ts';
+import type { Admitted, AdmissionPort, Cost } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { AdmitOptions } from './admit.ts';
 import type { Hold, OnQueued } from './Hold.ts';
-import type { Source } from './scoped.ts';
 
 /** What an attempt is granted by an admission, which also chooses where it goes. A class, as a client makes one for each call. */
 export class AdmissionHold implements Hold<Admitted> {
@@ -20,21 +19,14 @@ export class AdmissionHold implements Hold<Admitted> {
   readonly #admission: AdmissionPort;
   readonly #options: Omit<AdmitOptions, 'cost'>;
   readonly #cost: Cost | (() => Cost);
-  readonly #ask: (deployment: Deployment) => Observable<unknown>;
 
-  /** Options and cost have been checked. `ask`: makes the source, as the attempt is granted. */
-  constructor(
-    admission: AdmissionPort,
-    options: Omit<AdmitOptions, 'cost'>,
-    cost: Cost | (() => Cost),
-    ask: (deployment: Deployment) => Observable<unknown>,
-  ) {
+  /** Options and cost have been checked. */
+  constructor(admission: AdmissionPort, options: Omit<AdmitOptions, 'cost'>, cost: Cost | (() => Cost)) {
     this.runtime = options.runtime ?? systemRuntime;
     this.onEvent = options.onEvent;
     this.#admission = admission;
     this.#options = options;
     this.#cost = cost;
-    this.#ask = ask;
   }
 
   acquire(scope: CallScope, onQueued: OnQueued): Observable<Admitted> {
@@ -56,10 +48,6 @@ export class AdmissionHold implements Hold<Admitted> {
       onSettled: (settlement) => report({ type: 'settled', ...settlement }),
       onCooldown: (waitMs, reason) => report({ type: 'cooldown', waitMs, reason }),
     });
-  }
-
-  guard<T>({ deployment }: Admitted): Source<T> {
-    return () => this.#ask(deployment) as Observable<T>;
   }
 
   waitedMs(admitted: Admitted): number {

@@ -32,7 +32,7 @@ export interface Hold<H> {
   /** Gets a function that ends the subscription with an error: the hold was lost. */
   onLost?(held: H, lose: (error: unknown) => void): void;
   /** The source as it is to be subscribed to. */
-  guard?<T>(held: H, source: Observable<T>): Source<T>;
+  guard?<T>(held: H, source: Source<T>): Source<T>;
   /** Called once, when the attempt has ended, before `release`, which may have to wait until nothing of it runs. */
   ended?(held: H, outcome: Outcome, firstContentMs: number | undefined): void;
   /** Called exactly once for each `H`. `firstContentMs` counts from dispatch to the first value. */

@@ -1,4 +1,3 @@
-import { NEVER } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
 import type { EventListener } from '../core/events.ts';
@@ -7,7 +6,7 @@ import type { Runtime } from '../core/runtime.ts';
 import { AdmissionHold } from './AdmissionHold.ts';
 import { costOption } from './costOption.ts';
 import type { CostOption } from './costOption.ts';
-import { holding } from './holding.ts';
+import { guarded } from './holding.ts';
 
 export interface AdmitOptions {
   /** Default: the call's own model. */
@@ -123,6 +122,5 @@ export function admitting<T>(
   cost: Cost | (() => Cost),
   ask: (deployment: Deployment) => Observable<T>,
 ): Observable<T> {
-  // There is no source before there is a deployment to ask.
-  return holding<T, Admitted>(new AdmissionHold(admission, options, cost, ask))(NEVER);
+  return guarded<T, Admitted>(new AdmissionHold(admission, options, cost), ({ deployment }) => ask(deployment));
 }

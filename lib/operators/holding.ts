@@ -16,15 +16,22 @@ import type { End, ScopedHooks } from './scoped.ts';
  * guards a subscription is made of this.
  */
 export function holding<T, H>(hold: Hold<H>): MonoTypeOperatorFunction<T> {
-  return (source) =>
-    // Hand-written: a flattening operator would cost every value as much as all else that happens to it here.
-    new Observable<T>((subscriber) => new Gate(hold, source, subscriber).enter());
+  return (source) => guarded(hold, source);
+}
+
+/** What is subscribed to while something is held, or what makes it of that, once it is. */
+export type Guarded<T, H> = Observable<T> | ((held: H) => Observable<T>);
+
+/** `source` behind {@link holding}. */
+export function guarded<T, H>(hold: Hold<H>, source: Guarded<T, H>): Observable<T> {
+  // Hand-written: a flattening operator would cost every value as much as all else that happens to it here.
+  return new Observable<T>((subscriber) => new Gate(hold, source, subscriber).enter());
 }
 
 /** One subscription, from the wait for what it has to hold to the end of the source. */
 class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
   readonly #hold: Hold<H>;
-  readonly #source: Observable<T>;
+  readonly #source: Guarded<T, H>;
   readonly #subscriber: Subscriber<T>;
   readonly #below: CallScope | undefined = currentScope();
   readonly #scope: CallScope;
@@ -33,7 +40,7 @@ class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
   #waits = true;
   #queued = false;
 
-  constructor(hold: Hold<H>, source: Observable<T>, subscriber: Subscriber<T>) {
+  constructor(hold: Hold<H>, source: Guarded<T, H>, subscriber: Subscriber<T>) {
     const scope = this.#below ?? CallScope.start(hold.runtime);
     const { conversation = scope.conversation, onEvent } = hold;
     this.#hold = hold;
@@ -129,8 +136,9 @@ class Gate<T, H> implements ScopedHooks<T>, Unsubscribable {
       const run = new HeldRun(this.#hold, held);
       this.#run = run;
       const upward = this.#scope.withSink(run);
-      const source = this.#hold.guard?.(held, this.#source) ?? this.#source;
-      subscribeScoped(source, this.#subscriber, upward, this.#below, this);
+      const source = this.#source;
+      const made = typeof source === 'function' ? (): Observable<T> => source(held) : source;
+      subscribeScoped(this.#hold.guard?.(held, made) ?? made, this.#subscriber, upward, this.#below, this);
     } catch (error) {
       // RxJS would report an observer's exception elsewhere and leave the consumer waiting.
       this.#subscriber.error(error);

@@ -7,7 +7,9 @@ import type { LanePlace, LanesPort } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
 import type { Hold, OnQueued } from './Hold.ts';
-import { holding } from './holding.ts';
+import { guarded, holding } from './holding.ts';
+import type { Guarded } from './holding.ts';
+import type { Source } from './scoped.ts';
 
 export interface InConversationOptions {
   /** End every turn of the conversation that runs or waits, with `superseded`, and start at once. Default: false. */
@@ -67,10 +69,24 @@ export function inConversation<T>(
   conversation: string,
   options: InConversationOptions = {},
 ): MonoTypeOperatorFunction<T> {
+  return holding<T, LanePlace>(laneHold(lanes, conversation, options));
+}
+
+/** {@link inConversation} for what need not be there before its turn comes. */
+export function inTurn<T>(
+  lanes: LanesPort,
+  conversation: string,
+  options: InConversationOptions,
+  source: Guarded<T, LanePlace>,
+): Observable<T> {
+  return guarded<T, LanePlace>(laneHold(lanes, conversation, options), source);
+}
+
+function laneHold(lanes: LanesPort, conversation: string, options: InConversationOptions): LaneHold {
   nonEmpty('conversation', conversation);
   const { supersede = IN_CONVERSATION_DEFAULTS.supersede, onEvent, runtime = systemRuntime } = options;
   const maxWaitMs = options.maxWaitMs === undefined ? undefined : zeroOrInfinity('maxWaitMs', options.maxWaitMs);
-  return holding<T, LanePlace>(new LaneHold(lanes, conversation, supersede, maxWaitMs, onEvent, runtime));
+  return new LaneHold(lanes, conversation, supersede, maxWaitMs, onEvent, runtime);
 }
 
 /** A class, as a client makes one for each call. */
@@ -124,12 +140,13 @@ class LaneHold implements Hold<LanePlace> {
   }
 
   /** A process that stood still finds out too late by its timers: what came meanwhile would be passed on before. */
-  guard<T>(place: LanePlace, source: Observable<T>): Observable<T> {
+  guard<T>(place: LanePlace, source: Source<T>): Source<T> {
     // Stryker disable next-line ConditionalExpression: there would be nothing to call
     if (place.check === undefined) return source;
     // Stryker disable next-line OptionalChaining: it is there
     const check = (): void => place.check?.();
-    return source.pipe(tap({ next: check, error: check, complete: check }));
+    const checked = tap<T>({ next: check, error: check, complete: check });
+    return () => checked(typeof source === 'function' ? source() : source);
   }
 
   release(place: LanePlace): void {
