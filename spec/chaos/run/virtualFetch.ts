@@ -129,9 +129,9 @@ class Sending {
 
   /** The other end has had enough; the provider hears of it as soon as the news is there. */
   #leave(): void {
-    this.#signal?.removeEventListener('abort', this.#abort);
     if (this.#left) return;
     this.#left = true;
+    this.#signal?.removeEventListener('abort', this.#abort);
     if (this.#exchange === undefined || this.#over) return;
     this.#stopTimer();
     startTimer(this.#runtime, this.#to.wayMs(), () => this.#end());
@@ -140,6 +140,7 @@ class Sending {
   #end(): void {
     if (this.#over || this.#exchange === undefined) return;
     this.#over = true;
+    this.#signal?.removeEventListener('abort', this.#abort);
     this.#exchange.end();
     this.#to.over(this.#exchange);
   }
