@@ -149,6 +149,8 @@ export class AdmissionTenants {
   unpark(tenant: AdmissionTenant): void {
     if (tenant.wake) this.#wakes.remove(tenant.wake);
     tenant.wake = undefined;
+    // Stryker disable next-line ConditionalExpression: to clear a set makes another table for it
+    if (tenant.parkedIn.size === 0) return;
     for (const where of tenant.parkedIn) where.unpark(tenant.name);
     tenant.parkedIn.clear();
   }

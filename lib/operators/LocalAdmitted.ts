@@ -110,8 +110,8 @@ export class LocalAdmitted implements Admitted {
     }
     // Stryker disable next-line ConditionalExpression,EqualityOperator: of no change nothing is told
     if (breaker.length > 0) this.#desk.tell([{ target, breaker, revoked }], this.#request);
-    const { cooldownMs, ...settled } = settlement;
-    this.#request.onSettled?.(settled);
+    const { reservedTokens, usedTokens, refundedTokens, cooldownMs } = settlement;
+    this.#request.onSettled?.({ reservedTokens, usedTokens, refundedTokens });
     this.#paused(cooldownMs, outcome.kind === 'failure' ? outcome.error.code : this.#grant.reason);
   }
 

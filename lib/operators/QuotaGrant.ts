@@ -62,8 +62,8 @@ export class QuotaGrant implements Grant {
     const settlement = this.#reservation.release(this.#nowMs(), outcome);
     if (settlement === undefined) return;
     try {
-      const { cooldownMs, ...settled } = settlement;
-      this.#request.onSettled?.(settled);
+      const { reservedTokens, usedTokens, refundedTokens, cooldownMs } = settlement;
+      this.#request.onSettled?.({ reservedTokens, usedTokens, refundedTokens });
       this.#paused(cooldownMs, outcome.kind === 'failure' ? outcome.error.code : this.#reason);
     } finally {
       this.#desk.serve();

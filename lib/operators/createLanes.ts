@@ -87,6 +87,12 @@ class LanesDesk implements LocalLanes {
     const { turn } = decision;
     const place = new Place(this, turn, subscriber);
     turn.owner = place;
+    // Nobody can leave in between, so nothing is made for that.
+    // Stryker disable next-line ConditionalExpression: it is granted below too
+    if (decision.kind === 'started' && decision.superseded.length === 0) {
+      place.grant();
+      return;
+    }
     subscriber.add(() => {
       if (!place.granted) this.leave(turn);
     });
