@@ -187,9 +187,9 @@ export class AnswerAssembler {
     const index = typeof named === 'number' && Number.isSafeInteger(named) && named >= 0 ? named : 0;
     const first = this.#choices[0];
     if (first?.index === index) return first;
-    let at = this.#choices.findIndex((choice) => choice.index >= index);
-    if (at === -1) at = this.#choices.length;
-    const found = this.#choices[at];
+    let at = 0;
+    let found = first;
+    while (found !== undefined && found.index < index) found = this.#choices[++at];
     if (found?.index === index) return found;
     const made = this.#makeChoice?.(index) ?? new ChoiceBuilder(index);
     this.#choices = this.#choices.toSpliced(at, 0, made);

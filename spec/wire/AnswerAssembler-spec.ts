@@ -124,10 +124,9 @@ describe('AnswerAssembler', () => {
   });
 
   it('tells how many choices came, and why those that ended did', () => {
-    const assembler = assemble(delta({ content: 'a' }), {
-      choices: [{ index: 1, delta: {}, finish_reason: 'length' }],
-    });
-    expect(assembler).to.deep.include({ choiceCount: 2, finishedCount: 1, finishReasons: ['length'] });
+    const end = (index: number, reason: string): object => ({ choices: [{ index, delta: {}, finish_reason: reason }] });
+    const assembler = assemble(delta({ content: 'a' }), end(2, 'length'), end(1, 'stop'));
+    expect(assembler).to.deep.include({ choiceCount: 3, finishedCount: 2, finishReasons: ['stop', 'length'] });
   });
 
   describe('keeps of what names the answer', () => {
@@ -184,7 +183,9 @@ describe('AnswerAssembler', () => {
 
     it('what a vendor reports in a place of its own, while the usual one is null', () => {
       expect(assemble({ usage: null, x_groq: { usage: counted(5) } }).usage?.totalTokens).to.equal(5);
-      expect(assemble({ choices: [{ index: 0, usage: counted(6) }] }).usage?.totalTokens).to.equal(6);
+      const choices = [{ index: 0, usage: counted(6) }];
+      expect(assemble({ choices }).usage?.totalTokens).to.equal(6);
+      expect(assemble({ x_groq: { id: 'req_1' }, choices }).usage?.totalTokens).to.equal(6);
     });
 
     it("what a Responses event reports, or a response's body", () => {

@@ -91,6 +91,7 @@ describe('readUsage', () => {
     ).to.equal(6);
     expect(readUsage({ x_groq: { usage: { prompt_tokens: 1, completion_tokens: 1 } } })?.totalTokens).to.equal(2);
     expect(readUsage({ choices: [{ usage: { prompt_tokens: 1, completion_tokens: 1 } }] })?.totalTokens).to.equal(2);
+    expect(readUsage({ choices: [] })).to.equal(undefined);
     expect(readUsage({ prompt_tokens: 10, completion_tokens: 1, cached_tokens: 7 })?.cachedInputTokens).to.equal(7);
   });
 
