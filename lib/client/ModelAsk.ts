@@ -94,11 +94,9 @@ export class ModelAsk<T> implements RetrySettings<T> {
   }
 
   #attempt(body: Fields | undefined, cost: PlannedCost): Observable<T> {
-    return acrossDeployments(
-      this.#engine.admissions.admit(cost, (deployment) => this.#sent(deployment, body)),
-      this.#settings.deployments.length,
-      this.#policy.maxAttempts,
-    );
+    const attempt$ = this.#engine.admissions.admit(cost, (deployment) => this.#sent(deployment, body));
+    const { length } = this.#settings.deployments;
+    return length < 2 ? attempt$ : acrossDeployments(attempt$, length, this.#policy.maxAttempts);
   }
 
   /** The attempt inside what observes it. Called while it is being subscribed to. */

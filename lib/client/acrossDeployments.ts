@@ -13,7 +13,6 @@ const OF_ONE_ACCOUNT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['rate_limited
  * admission then takes another. At most once for each of the others; `maxAttempts` bounds the whole call.
  */
 export function acrossDeployments<T>(attempt$: Observable<T>, deployments: number, maxAttempts: number): Observable<T> {
-  if (deployments < 2) return attempt$;
   return defer(() => {
     const scope = currentScope();
     let emitted = false;

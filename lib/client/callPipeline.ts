@@ -34,7 +34,8 @@ function bounded<T>(engine: Engine, plan: CallPlan<T>): Observable<T | Restart> 
   const unheard$ = engine.spend.unheard(tenant, spendCap(policy, tenant));
   const answer$ =
     unheard$ === undefined ? affordable(engine, policy, plan) : heard(unheard$, () => affordable(engine, policy, plan));
-  return answer$.pipe(withDeadline(deadlineMs, { totalMs: policy.totalMs, runtime }), withSignal(signal, { runtime }));
+  const inTime$ = withDeadline<T | Restart>(deadlineMs, { totalMs: policy.totalMs, runtime })(answer$);
+  return signal === undefined ? inTime$ : inTime$.pipe(withSignal(signal, { runtime }));
 }
 
 /** What has to be known first is waited for within the bounds of the call. */
