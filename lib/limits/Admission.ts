@@ -160,6 +160,7 @@ export class Admission {
 
   /** The next thing to do. Call it until it says `wait`, and again whenever something was given back or has changed. */
   next(): AdmissionStep {
+    // Stryker disable next-line ConditionalExpression: it is found below too
     if (this.#isIdle) return NOTHING_TO_DO;
     const nowMs = this.#clock.now();
     const stuck = this.#targets.advance(nowMs);

@@ -171,7 +171,7 @@ export class AdmissionPool {
 
   take(ticket: AdmissionTicket, nowMs: number, ceilings: (level: number) => boolean): void {
     for (let level = ticket.level + 1; level < this.#queues.length; level++) {
-      if (this.#aged(level, nowMs) && !ceilings(level)) (this.#overtaken[level] as number)++;
+      if (this.#aged(level, nowMs) && !ceilings(level)) this.#overtaken[level] = (this.#overtaken[level] as number) + 1;
     }
     this.queueOf(ticket).take(ticket);
     this.#left(ticket);

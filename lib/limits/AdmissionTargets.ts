@@ -142,7 +142,7 @@ export class AdmissionTargets {
     const pools = this.busy();
     for (let below = this.#rules.levels.length - 1; below > level; below--) {
       for (const { queues } of pools) {
-        const youngest = queues[below]?.youngest();
+        const youngest = (queues[below] as AdmissionPool['queues'][number]).youngest();
         if (youngest) return youngest;
       }
     }

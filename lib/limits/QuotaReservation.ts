@@ -48,6 +48,7 @@ export class QuotaReservation {
     this.#rules = rules;
     this.#tokens = cost.tokens;
     // Of its size from the start: one that grows keeps room for more.
+    // Stryker disable next-line ArrayDeclaration: as full in the end
     this.#marks = new Array<number>(requests.length + tokens.length);
     let at = 0;
     for (const bucket of requests) this.#marks[at++] = bucket.charge(nowMs, cost.requests);
@@ -133,6 +134,7 @@ export class QuotaReservation {
     const refund = refundFor(outcome, this.#answered, this.#rules.refundOn);
     const back = refund === 'all' || refund === 'tokens' ? Math.min(this.#tokens, this.reservedTokens) : 0;
     if (refund === 'all' || refund === 'requests') this.#giveBackRequests(nowMs);
+    // Stryker disable next-line ConditionalExpression,EqualityOperator: nothing is given back of nothing
     if (back > 0) this.#giveBackTokens(nowMs, back);
     for (const bucket of this.#route.tokens) bucket.reserved -= this.#tokens;
     return {
@@ -187,8 +189,10 @@ export class QuotaReservation {
     // Stryker disable next-line ConditionalExpression: nothing is corrected by nothing
     if (more === 0) return;
     this.#tokens = tokens;
+    // Stryker disable next-line EqualityOperator: it is not 0
     if (more < 0) this.#giveBackTokens(nowMs, -more);
     for (const bucket of this.#route.tokens) {
+      // Stryker disable next-line EqualityOperator: it is not 0
       if (more > 0) bucket.chargeMore(nowMs, more);
       bucket.reserved += more;
     }

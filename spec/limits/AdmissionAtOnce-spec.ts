@@ -218,7 +218,7 @@ describe('Admission at once', () => {
     }
 
     it('refuses where the account has run out', () => {
-      const bench = new AdmissionBench();
+      const bench = new AdmissionBench({ models: { m: {} } });
       bench.target().exhausted(5);
       expect(atOnce(bench)).to.equal('refused');
       bench.nowMs = 5;

@@ -144,6 +144,17 @@ describe('Admission', () => {
       expect(bench.granted().ticket).to.equal(urgent);
     });
 
+    it('leaves a breaker alone whose stuck probe has been sent: there is nothing to take back', () => {
+      const breaker = { consecutiveFailures: 1, openMs: 10, halfOpenMaxMs: 30 };
+      const bench = new AdmissionBench({ models: { m: { breaker } } });
+      bench.end(bench.take(), failure('server_error', { status: 500 }));
+      bench.nowMs = 10;
+      bench.take();
+      bench.nowMs = 40;
+      expect(bench.machine.next()).to.deep.equal({ kind: 'wait', untilMs: Infinity });
+      expect(bench.target().breaker.state).to.equal('half_open');
+    });
+
     it('tells of a breaker that lets one probe, with the grant', () => {
       const bench = new AdmissionBench({ models: { m: { breaker: { consecutiveFailures: 1, openMs: 500 } } } });
       bench.end(bench.take(), failure('server_error', { status: 500 }));

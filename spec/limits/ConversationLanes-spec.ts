@@ -4,6 +4,7 @@ import { isSluiceError } from '../../lib/core/errors.ts';
 import { ConversationLanes } from '../../lib/limits/ConversationLanes.ts';
 import type { ConversationLanesOptions, EnterDecision, TurnRequest } from '../../lib/limits/ConversationLanes.ts';
 import type { Turn } from '../../lib/limits/Lane.ts';
+import { turnBound } from '../../lib/limits/turnBound.ts';
 
 interface Bench {
   readonly lanes: ConversationLanes;
@@ -49,6 +50,30 @@ describe('ConversationLanes', () => {
     expect(lanes.leave(first)).to.equal(second);
     expect(third.state).to.equal('waiting');
     expect(() => lanes.reload({ maxWaitMs: -1 })).to.throw('maxWaitMs');
+  });
+
+  it('ends waits that are over at one time in the order in which they began', () => {
+    const { lanes, at, turn } = bench({ maxWaitMs: 100 });
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) turn(name);
+    const waiting = names.map((name) => turn(name));
+    at(100);
+    expect(lanes.expire().map((expired) => expired.turn)).to.deep.equal(waiting);
+  });
+
+  it('knows how long a turn has taken, whenever it started', () => {
+    const { lanes, at, enter, turn } = bench({ maxWaiting: 0 });
+    at(5000);
+    const first = turn('a');
+    at(5400);
+    lanes.leave(first);
+    turn('a');
+    expect(enter('a')).to.deep.include({ refusal: { code: 'queue_full', limit: 0, retryAfterMs: 400 } });
+  });
+
+  it('bounds a wait without an end by no deadline', () => {
+    expect(turnBound({}, Infinity, 5)).to.deep.equal({ code: 'queue_timeout', limit: Infinity, atMs: Infinity });
+    expect(turnBound({ deadlineAtMs: 25 }, 20, 5)).to.deep.equal({ code: 'timeout_deadline', limit: 20, atMs: 25 });
   });
 
   it('makes the next turns wait in line, and starts each as the one before it ends', () => {

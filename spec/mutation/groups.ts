@@ -32,7 +32,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   ),
   layers: limits(
     ['QuotaLayer', 'QuotaOptions', 'QuotaReservation', 'QuotaRoute', 'refunds', 'WaitLine', 'layersOf', 'LimitStore'],
-    ['Quota', 'QuotaLayer', 'QuotaReservation', 'WaitLine', 'layersOf', 'refunds'],
+    ['Quota', 'QuotaLayer', 'QuotaReservation', 'QuotaRoute', 'WaitLine', 'layersOf', 'refunds'],
   ),
   breaker: limits(['CircuitBreaker', 'breakerRules', 'SlidingSums'], ['CircuitBreaker', 'SlidingSums']),
   slots: limits(
