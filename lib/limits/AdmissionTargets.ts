@@ -31,9 +31,10 @@ export class AdmissionTargets {
   readonly #random: () => number;
   #options: AdmissionOptions = {};
   #rules: CheckedAdmissionRules;
+  /** Bounds of the queue as a whole. */
   // Stryker disable next-line ObjectLiteral: the first reload sets them
-  #bounds = { maxWaiting: 0, maxWaitMs: 0 };
-  #arrivalMarginMs = 0;
+  bounds: { readonly maxWaiting: number; readonly maxWaitMs: number } = { maxWaiting: 0, maxWaitMs: 0 };
+  arrivalMarginMs = 0;
   #account: QuotaLayer | undefined;
   #clients: ReadonlyMap<string, QuotaLayer | undefined> = new Map();
   /** Models that have their pool from `default`, in the order in which they are looked at. */
@@ -66,12 +67,12 @@ export class AdmissionTargets {
     const maxWaiting = account?.maxWaiting ?? QUOTA_DEFAULTS.maxWaiting;
     this.#options = options;
     this.#rules = rules;
-    this.#bounds = {
+    this.bounds = {
       maxWaiting: maxWaiting === Infinity ? maxWaiting : wholeNumber('maxWaiting', maxWaiting, 0),
       maxWaitMs: zeroOrInfinity('maxWaitMs', account?.maxWaitMs ?? QUOTA_DEFAULTS.maxWaitMs),
     };
-    this.#arrivalMarginMs = checkedQuotaRules(account ?? {}).arrivalMarginMs;
-    this.#account = this.#layer(nowMs, 'account', account, this.#arrivalMarginMs, this.#account);
+    this.arrivalMarginMs = checkedQuotaRules(account ?? {}).arrivalMarginMs;
+    this.#account = this.#layer(nowMs, 'account', account, this.arrivalMarginMs, this.#account);
     const before = this.#clients;
     this.#clients = new Map(
       Object.entries(clients ?? {}).map(([client, layer]) => {
@@ -86,15 +87,6 @@ export class AdmissionTargets {
     }
     for (const model of Object.keys(options.models ?? {})) if (model !== 'default') this.poolOf(model);
     this.#unlisted = new Set([...this.pools.keys()].filter((model) => !this.#isListed(model)));
-  }
-
-  /** Bounds of the queue as a whole. */
-  get bounds(): { readonly maxWaiting: number; readonly maxWaitMs: number } {
-    return this.#bounds;
-  }
-
-  get arrivalMarginMs(): number {
-    return this.#arrivalMarginMs;
   }
 
   poolOf(model: string): AdmissionPool {

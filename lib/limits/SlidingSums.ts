@@ -12,6 +12,8 @@ export class SlidingSums {
   // Stryker restore ArrayDeclaration
   /** Number of the newest step, counted from the clock's zero. */
   #newest = -Infinity;
+  /** Where that is kept. */
+  #at = 0;
 
   constructor(windowMs: number) {
     this.#bucketMs = windowMs / BUCKETS;
@@ -19,9 +21,9 @@ export class SlidingSums {
 
   add(nowMs: number, first: number, second: number): void {
     this.#expire(nowMs);
-    const at = this.#index(this.#newest);
-    this.#first[at] = (this.#first[at] ?? 0) + first;
-    this.#second[at] = (this.#second[at] ?? 0) + second;
+    const at = this.#at;
+    this.#first[at] = (this.#first[at] as number) + first;
+    this.#second[at] = (this.#second[at] as number) + second;
   }
 
   first(nowMs: number): number {
@@ -53,15 +55,16 @@ export class SlidingSums {
       this.clear();
     } else {
       for (let step = this.#newest + 1; step <= newest; step++) {
-        this.#first[this.#index(step)] = 0;
-        this.#second[this.#index(step)] = 0;
+        this.#first[indexOf(step)] = 0;
+        this.#second[indexOf(step)] = 0;
       }
     }
     this.#newest = newest;
+    this.#at = indexOf(newest);
   }
+}
 
-  /** A clock may start below zero. */
-  #index(step: number): number {
-    return ((step % BUCKETS) + BUCKETS) % BUCKETS;
-  }
+/** A clock may start below zero. */
+function indexOf(step: number): number {
+  return ((step % BUCKETS) + BUCKETS) % BUCKETS;
 }

@@ -19,6 +19,7 @@ interface Places<T> {
 /** First in, first out, with bounds on the wait: joining and leaving, from the middle too, are O(log n). */
 export class WaitLine<T extends Waiter> {
   readonly #line = new LinkedQueue<T>();
+  // Stryker disable next-line EqualityOperator: waits that are over at one time end together
   readonly #expiring = new Heap<T>((a, b) => a.expiresAtMs < b.expiresAtMs);
   readonly #places = new Map<T, Places<T>>();
   #requests = 0;
