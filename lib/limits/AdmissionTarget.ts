@@ -12,7 +12,7 @@ import type { LayerCost, LayerOptions, QuotaLayer } from './QuotaLayer.ts';
 import { QuotaRoute } from './QuotaRoute.ts';
 import type { SettleRules } from './QuotaReservation.ts';
 import type { Outcome } from '../core/outcome.ts';
-import type { LayerSnapshot } from '../core/ports.ts';
+import type { Deployment, LayerSnapshot } from '../core/ports.ts';
 import type { LearnedRate } from './LearnedRate.ts';
 
 export interface TargetParts {
@@ -56,6 +56,8 @@ interface RoutedTenant {
 export class AdmissionTarget {
   readonly client: string;
   readonly model: string;
+  /** As it is shown to those who ask there. */
+  deployment: Deployment;
   readonly breaker: CircuitBreaker;
   readonly cooldown: Cooldown;
   /** Grants whose attempts have not been sent. */
@@ -74,6 +76,7 @@ export class AdmissionTarget {
     const { concurrency } = parts;
     this.client = parts.client;
     this.model = parts.model;
+    this.deployment = deploymentOf(parts);
     this.cooldown = new Cooldown(parts.rules.cooldown, random);
     this.breaker = new CircuitBreaker(parts.breaker, clock);
     this.#clock = clock;
@@ -88,6 +91,7 @@ export class AdmissionTarget {
     const { concurrency } = parts;
     const adapts = concurrency && concurrency.limit === undefined ? concurrency : undefined;
     this.#parts = parts;
+    this.deployment = deploymentOf(parts);
     this.#fixed = concurrency?.limit ?? Infinity;
     if (adapts && this.#adaptive) this.#adaptive.reload(adapts);
     else this.#adaptive = adapts && new Aimd(adapts, this.#clock);
@@ -259,4 +263,8 @@ export class AdmissionTarget {
   #routeThrough(layers: readonly QuotaLayer[]): QuotaRoute {
     return new QuotaRoute(layers, this.cooldown, this.learned.layer);
   }
+}
+
+function deploymentOf({ name, client, model }: TargetParts): Deployment {
+  return Object.freeze({ name, client, model });
 }

@@ -37,8 +37,7 @@ export class LocalAdmitted implements Admitted {
   }
 
   get deployment(): Deployment {
-    const { name, client, model } = this.#grant.target;
-    return { name, client, model };
+    return this.#grant.target.deployment;
   }
 
   onRevoke(revoke: (refusal: SluiceError) => void): void {

@@ -329,6 +329,10 @@ describe('Admission.reload', () => {
     bench.ask();
     bench.serve();
     expect([...bench.running.keys()].map(({ target }) => target.name)).to.deep.equal(['m@other']);
+    expect(bench.machine.poolOf('m').targets.map(({ deployment }) => deployment)).to.deep.equal([
+      { name: 'm@other', client: 'other', model: 'm' },
+      { name: 'm@main', client: 'main', model: 'm' },
+    ]);
   });
 
   it('gives waiters of a priority that is gone its place in the order, or the last, with those that wait there', () => {
