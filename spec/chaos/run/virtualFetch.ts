@@ -99,6 +99,8 @@ class Sending {
       case 'head':
         return this.#head(step.status, step.headers);
       case 'end':
+        // As a server does that has said nothing of a head.
+        if (this.#body === undefined) this.#head(200, {});
         this.#end();
         return this.#body?.close();
       case 'reset':
