@@ -143,7 +143,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
       'admissionSnapshot',
       'createAdmission',
     ],
-    ['AdmissionDesk', 'admit', 'LocalAdmitted', 'createAdmission'],
+    ['AdmissionDesk', 'admissionAtOnce', 'admit', 'LocalAdmitted', 'createAdmission'],
   ),
   holding: operators(
     ['holding', 'Hold', 'HeldRun', 'scoped'],
