@@ -90,6 +90,7 @@ export class AdmissionPool {
   #layer: QuotaLayer | undefined;
   #queues: readonly FairQueue<AdmissionTicket>[];
   #ageingMs: number;
+  // Stryker disable next-line EqualityOperator: waits that are over at one time end together
   readonly #expiring = new Heap<AdmissionTicket>((a, b) => a.expiresAtMs < b.expiresAtMs);
   /** For each priority: turns of more urgent ones since it has aged. */
   #overtaken: number[];
@@ -237,6 +238,7 @@ export class AdmissionPool {
 
   /** Where one goes that {@link hasRoom} is for. It counts as gone. */
   passNow(nowMs: number, level: number, asked: Pick<AdmissionTicket, 'cost' | 'tenant'>): AdmissionTarget {
+    // Stryker disable next-line ConditionalExpression: nothing is looked at twice where there is one
     const able = this.#targets.length === 1 ? this.#targets : bestFirst(nowMs, this.fit(nowMs, asked).targets);
     const target = able[0] as AdmissionTarget;
     // Nobody waits for its rate, as `fit` would say.

@@ -169,6 +169,39 @@ describe('Admission at once', () => {
     fc.assert(same, { numRuns: 250 });
   });
 
+  it('tells a rate that is being learned that nobody waits for it', () => {
+    const rates = (way: 'ask' | 'admit'): unknown[] => {
+      const side = new Side({ models: { m: {} } });
+      const { machine, grants, tickets } = side;
+      const shown: unknown[] = [];
+      const go = (afterMs: number, outcome = SUCCESS): void => {
+        side.nowMs += afterMs;
+        side.enter(machine[way]({ model: 'm', cost: { requests: 1, tokens: 0, explicit: false } }), 0);
+        side.serve();
+        for (const grant of grants.splice(0)) {
+          grant.dispatched(side.nowMs);
+          machine.end(grant, outcome);
+          machine.close(grant);
+        }
+        shown.push(machine.poolOf('m').targets[0]?.snapshotLayers(side.nowMs)[0]?.requests?.perMinute);
+      };
+      const leave = (): void => void tickets.splice(0).forEach((ticket) => machine.cancel(ticket));
+      for (let i = 0; i < 40; i++) go(100);
+      go(0, failure('rate_limited', { status: 429 }));
+      for (let i = 0; i < 200 && tickets.length === 0; i++) go(45 + (i === 0 ? 2500 : 0));
+      leave();
+      for (const afterMs of [300, 3000, 1000]) {
+        go(afterMs);
+        for (let i = 0; i < 30; i++) go(0);
+        leave();
+      }
+      return shown;
+    };
+    const learned = rates('admit');
+    expect(learned).to.deep.equal(rates('ask'));
+    expect(new Set(learned).size).to.be.above(3);
+  });
+
   describe('where nobody waits', () => {
     const atOnce = (bench: AdmissionBench, more: Partial<AdmissionAsk> = {}): string => {
       const cost = { requests: 1, tokens: 0, explicit: false };

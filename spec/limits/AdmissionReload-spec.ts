@@ -412,6 +412,16 @@ describe('Admission.reload', () => {
     expect(run(true)).to.deep.equal(run(false));
   });
 
+  it('keeps whose turn it is', () => {
+    const options = { maxInFlight: 1 };
+    const bench = new Bench(options);
+    for (const tenant of ['a', 'a', 'b']) bench.ask({ tenant });
+    expect(bench.serve().map(({ tenant }) => tenant)).to.deep.equal(['a']);
+    expect(bench.reload(options)).to.deep.equal([]);
+    bench.end();
+    expect(bench.serve().map(({ tenant }) => tenant)).to.deep.equal(['b']);
+  });
+
   it('loses nobody and counts right, whatever is reloaded between what', () => {
     const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
     const slots = fc.integer({ min: 1, max: 6 });

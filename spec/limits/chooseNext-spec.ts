@@ -375,6 +375,15 @@ describe('chooseNext', () => {
       expect(go(bench)).to.equal('azure');
       expect(go(bench), 'while it probes').to.not.equal('azure');
     });
+
+    it('lets more probe first as long as that breaker lets them', () => {
+      const bench = twice({ consecutiveFailures: 1, openMs: 100, halfOpenMaxMs: 1000, halfOpenShare: 1 });
+      const azure = [bench.take(), bench.take()][1];
+      if (azure === undefined) return expect.fail('nothing granted');
+      bench.end(azure, failure('server_error', { status: 500 }));
+      bench.nowMs = 100;
+      expect([go(bench), go(bench), go(bench)]).to.deep.equal(['azure', 'azure', 'azure']);
+    });
   });
 });
 
