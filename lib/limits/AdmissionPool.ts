@@ -3,7 +3,7 @@ import type { HeapNode } from '../core/Heap.ts';
 import type { CheckedAdmissionRules } from './AdmissionOptions.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AdmissionTenant } from './AdmissionTenant.ts';
-import { bestFirst } from './chooseNext.ts';
+import { bestFirst } from './bestFirst.ts';
 import { FairQueue } from './FairQueue.ts';
 import { joinedQueues } from './joinedQueues.ts';
 import type { LayerCost, QuotaLayer } from './QuotaLayer.ts';

@@ -1,6 +1,7 @@
 import type { AdmissionPool, AdmissionTicket } from './AdmissionPool.ts';
 import type { AdmissionTarget } from './AdmissionTarget.ts';
 import type { AdmissionTenant, AdmissionTenants } from './AdmissionTenant.ts';
+import { bestFirst } from './bestFirst.ts';
 import type { QuotaLayer } from './QuotaLayer.ts';
 
 export interface ChoiceRules {
@@ -173,16 +174,4 @@ const passesNobody = (): readonly AdmissionTicket[] => [];
 function mayPass(ticket: AdmissionTicket, holder: AdmissionTicket): boolean {
   const queue = ticket.pool.queueOf(ticket);
   return queue !== holder.pool.queueOf(holder) || queue.finishOf(ticket) <= queue.finishOf(holder);
-}
-
-export function bestFirst(nowMs: number, targets: readonly AdmissionTarget[]): readonly AdmissionTarget[] {
-  // Stryker disable next-line ConditionalExpression: nothing is made for one alone
-  if (targets.length === 1) return targets;
-  const loads = new Map(targets.map((target) => [target, target.load(nowMs)]));
-  return [...targets].sort((a, b) => probing(b) - probing(a) || (loads.get(a) ?? 0) - (loads.get(b) ?? 0));
-}
-
-/** A deployment whose breaker lets a share of the traffic probe is asked first, or it would never be closed again. */
-function probing({ breaker }: AdmissionTarget): number {
-  return breaker.state === 'open' || breaker.state === 'half_open' ? 1 : 0;
 }

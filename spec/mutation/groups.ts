@@ -68,7 +68,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
     ],
   ),
   fairness: limits(
-    ['AdmissionPool', 'AdmissionTenant', 'chooseNext', 'joinedQueues'],
+    ['AdmissionPool', 'AdmissionTenant', 'bestFirst', 'chooseNext', 'joinedQueues'],
     [
       ...['AdmissionAsk', 'AdmissionAtOnce', 'AdmissionPool', 'AdmissionReload', 'AdmissionSteps', 'AdmissionTenant'],
       ...['chooseNext'],
