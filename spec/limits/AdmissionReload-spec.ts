@@ -412,12 +412,12 @@ describe('Admission.reload', () => {
     expect(run(true)).to.deep.equal(run(false));
   });
 
-  it('keeps whose turn it is', () => {
-    const options = { maxInFlight: 1 };
-    const bench = new Bench(options);
+  it('keeps whose turn it is, also where a priority in which nobody waits has gone', () => {
+    const options = (...order: string[]): AdmissionOptions => ({ maxInFlight: 1, priorities: { order } });
+    const bench = new Bench(options('p', 'q'));
     for (const tenant of ['a', 'a', 'b']) bench.ask({ tenant });
     expect(bench.serve().map(({ tenant }) => tenant)).to.deep.equal(['a']);
-    expect(bench.reload(options)).to.deep.equal([]);
+    expect(bench.reload(options('p'))).to.deep.equal([]);
     bench.end();
     expect(bench.serve().map(({ tenant }) => tenant)).to.deep.equal(['b']);
   });
