@@ -155,7 +155,12 @@ class ChaosRun {
 
   async #startGateways(): Promise<GatewayClients> {
     const { GatewayClients } = await import('./GatewayClients.ts');
-    return GatewayClients.start(this.#sluices, this.#asked, this.#sabotage.gateway ?? ((listener) => listener));
+    const { runtime } = this.#world;
+    return GatewayClients.start(
+      this.#sluices,
+      this.#asked,
+      (listener) => this.#sabotage.gateway?.(listener, runtime) ?? listener,
+    );
   }
 
   async #fetchers(): Promise<FetchCallers> {

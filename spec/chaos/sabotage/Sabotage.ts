@@ -19,5 +19,6 @@ export interface Sabotage {
   telemetry?(observer: CallObserver): CallObserver;
   options?(options: CallOptions): CallOptions;
   call?<T>(call$: Observable<T>): Observable<T>;
-  gateway?(listener: HttpListener): HttpListener;
+  /** `runtime`: whose time the plan goes by. */
+  gateway?(listener: HttpListener, runtime: Runtime): HttpListener;
 }

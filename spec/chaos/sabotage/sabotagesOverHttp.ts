@@ -1,3 +1,4 @@
+import { startTimer } from '../../../lib/index.ts';
 import { PROMPT_MARK } from '../plan/requestOf.ts';
 import type { Sabotage } from './Sabotage.ts';
 
@@ -15,11 +16,12 @@ export const repeatsAFrame: Sabotage = {
 
 /** The gateway hears much too late that its client has gone. */
 export const servesNobody: Sabotage = {
-  gateway: (listener) => (request, response) => {
+  gateway: (listener, runtime) => (request, response) => {
     const emit = response.emit.bind(response) as (name: string, ...values: unknown[]) => boolean;
     response.emit = ((name: string, ...values: unknown[]) => {
       if (name !== 'close') return emit(name, ...values);
-      setTimeout(() => emit(name, ...values), 700);
+      // By the time of the plan, which hardly moves on a busy machine.
+      startTimer(runtime, 700, () => void emit(name, ...values));
       return true;
     }) as typeof response.emit;
     listener(request, response);
