@@ -89,8 +89,9 @@ export class StageWatch {
     if (this.#stopped || dueAtMs >= this.#armedForMs) return;
     this.#stopTimer?.();
     this.#armedForMs = dueAtMs;
-    this.#fire ??= () => this.#fired();
-    this.#stopTimer = startTimer(this.#runtime, Math.ceil(dueAtMs - this.#runtime.clock.now()), this.#fire);
+    const fire = this.#fire ?? ((): void => this.#fired());
+    this.#fire = fire;
+    this.#stopTimer = startTimer(this.#runtime, Math.ceil(dueAtMs - this.#runtime.clock.now()), fire);
   }
 
   #fired(): void {
