@@ -57,6 +57,23 @@ export class Quota {
 
   /** Takes a place in line, or refuses where it is known that the wait cannot end in time. Grants come from `next`. */
   enqueue(nowMs: number, route: QuotaRoute, ask: QuotaAsk): QuotaTicket | QuotaRefusal {
+    return this.#enter(nowMs, route, ask, false) as QuotaTicket | QuotaRefusal;
+  }
+
+  /**
+   * As {@link enqueue}, but where nobody waits and there is room, the reservation that `next` would grant, without a place
+   * in line.
+   */
+  take(nowMs: number, route: QuotaRoute, ask: QuotaAsk): QuotaReservation | QuotaTicket | QuotaRefusal {
+    return this.#enter(nowMs, route, ask, true);
+  }
+
+  #enter(
+    nowMs: number,
+    route: QuotaRoute,
+    ask: QuotaAsk,
+    atOnce: boolean,
+  ): QuotaReservation | QuotaTicket | QuotaRefusal {
     const cost = { requests: ask.cost.requests, tokens: ask.cost.tokens };
     for (const unit of ['requests', 'tokens'] as const) {
       const limit = route.most(unit);
@@ -66,6 +83,10 @@ export class Quota {
         return { kind: 'refused', code: 'cost_too_large', retryAfterMs, limit, requested: cost[unit], unit };
       }
       cost[unit] = limit;
+    }
+    const bound = waitBound(ask, this.rules.maxWaitMs, nowMs);
+    if (atOnce && this.#waiting === 0 && bound.limitMs >= 0 && !this.#mustWait(nowMs, route, cost)) {
+      return new QuotaReservation(nowMs, route, cost, this.rules);
     }
     const { maxWaiting, settle } = this.rules;
     const foreseenMs = route.foreseenMs(nowMs, route.line.cost, cost, settle === 'usage');
@@ -80,7 +101,6 @@ export class Quota {
         unit: 'requests',
       };
     }
-    const bound = waitBound(ask, this.rules.maxWaitMs, nowMs);
     if (foreseenMs > bound.limitMs) return refusedBy(bound, foreseenMs);
     const ticket: QuotaTicket = {
       kind: 'ticket',

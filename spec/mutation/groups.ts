@@ -28,7 +28,7 @@ export const GROUPS: Readonly<Record<string, MutationGroup>> = {
   bucket: limits(['TokenBucket', 'LowWater'], ['TokenBucket', 'LowWater']),
   quota: limits(
     ['Quota', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
-    ['Quota', 'QuotaLayer', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
+    ['Quota', 'QuotaAtOnce', 'QuotaLayer', 'MinuteBucket', 'LinkedQueue', 'Cooldown'],
   ),
   layers: limits(
     ['QuotaLayer', 'QuotaOptions', 'QuotaReservation', 'QuotaRoute', 'refunds', 'WaitLine', 'layersOf', 'LimitStore'],

@@ -8,6 +8,8 @@ import { createAdmission } from '../../lib/operators/createAdmission.ts';
 import type { LocalAdmission } from '../../lib/operators/createAdmission.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { usage } from '../helpers/admissionBench.ts';
+import { hintsOf } from '../helpers/hintsOf.ts';
 import { failed } from '../helpers/scripted.ts';
 
 const failure = (error: SluiceError): Outcome => ({ kind: 'failure', error });
@@ -59,6 +61,20 @@ describe('createAdmission tells', () => {
     const slots = createAdmission({ maxInFlight: 1 }, runtime);
     ask(slots);
     expect([ask(slots), ask(slots)].map(({ queued }) => queued)).to.deep.equal([[[1, undefined]], [[2, undefined]]]);
+  });
+
+  it('at once what comes back, and that a wait cannot end in time any more', () => {
+    const admission = createAdmission({ quota: { account: { tokensPerMinute: 600, settle: 'usage' } } }, runtime);
+    const tokens = (count: number): Partial<AdmissionRequest> => ({ cost: { ...cost, tokens: count } });
+    const [first, second, third] = [tokens(600), tokens(300), { ...tokens(600), maxWaitMs: 70_000 }].map((request) =>
+      ask(admission, request),
+    );
+    expect(second?.admitted).to.equal(undefined);
+    first?.admitted?.dispatched();
+    first?.admitted?.settle(usage(300));
+    expect(second?.admitted?.waitedMs).to.equal(0);
+    first?.admitted?.observe(hintsOf({ retryAfterMs: 80_000 }));
+    expect(third?.error?.code).to.equal('queue_timeout');
   });
 
   it('nobody to go for one that has gone before it asked', () => {

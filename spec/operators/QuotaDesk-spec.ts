@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 import { combineLatest, throwError } from 'rxjs';
 import type { SluiceError } from '../../lib/core/errors.ts';
+import { SUCCESS } from '../../lib/core/outcome.ts';
 import type { Grant, QuotaPort, QuotaRequest } from '../../lib/core/ports.ts';
 import { createQuota } from '../../lib/operators/createQuota.ts';
 import type { QuotaOptions } from '../../lib/operators/createQuota.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
+import { usage } from '../helpers/admissionBench.ts';
 import { hintsOf } from '../helpers/hintsOf.ts';
 
 const one = { requests: 1, tokens: 0, explicit: true };
@@ -63,6 +65,7 @@ describe('QuotaDesk', () => {
       [{ cost: { ...one, requests: -1 } }, 'cost.requests must be finite and 0 or more, got -1'],
       [{ cost: { ...one, tokens: NaN } }, 'cost.tokens must be finite and 0 or more, got NaN'],
       [{ maxWaitMs: -5 }, 'maxWaitMs must be 0 or more, or Infinity, got -5'],
+      [{ maxWaitMs: -7, cost: { ...one, requests: 61 } }, 'maxWaitMs must be 0 or more, or Infinity, got -7'],
     ] as const) {
       it(`what is wrong: ${message}`, () => {
         expect(ask(quotaOf({ requestsPerMinute: 60 }), request).error?.message).to.equal(message);
@@ -76,6 +79,17 @@ describe('QuotaDesk', () => {
     const asked = [ask(quota), ask(quota)];
     runtime.run();
     expect(asked.map(({ grant }) => grant?.waitedMs)).to.deep.equal([0, 1000]);
+  });
+
+  it('hands out one after the other, also what is asked for as another is granted', () => {
+    const quota = quotaOf({ requestsPerMinute: 60, burstRequests: 2 });
+    const heard: string[] = [];
+    quota.acquire({ cost: one }).subscribe((grant) => {
+      quota.acquire({ cost: one }).subscribe(() => heard.push('b'));
+      grant.release(SUCCESS);
+      heard.push('a');
+    });
+    expect(heard).to.deep.equal(['a', 'b']);
   });
 
   it('takes nothing for one that has gone before it asked', () => {
@@ -111,6 +125,20 @@ describe('QuotaDesk', () => {
         expect(told).to.deep.equal([[700, reason]]);
       });
     }
+  });
+
+  it('lets those who wait know at once what comes back, and that their wait cannot end in time', () => {
+    const quota = quotaOf({ tokensPerMinute: 600, settle: 'usage' });
+    const tokens = (count: number): Partial<QuotaRequest> => ({ cost: { ...one, tokens: count } });
+    const [first, second, third] = [tokens(600), tokens(300), { ...tokens(600), maxWaitMs: 70_000 }].map((request) =>
+      ask(quota, request),
+    );
+    expect(second?.atMs).to.equal(undefined);
+    first?.grant?.dispatched();
+    first?.grant?.settle(usage(300));
+    expect(second?.atMs).to.equal(0);
+    first?.grant?.observe({ ...noHints, retryAfterMs: 80_000 });
+    expect(third?.error?.code).to.equal('queue_timeout');
   });
 
   it('takes a report without a wait for no pause', () => {
