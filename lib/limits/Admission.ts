@@ -203,7 +203,7 @@ export class Admission {
     // Stryker disable next-line ConditionalExpression: without a quota of its own it waits for a slot, and is let go as that comes free
     if (tenant.layer) this.tenants.unpark(tenant);
     // Stryker disable next-line ConditionalExpression,EqualityOperator: a queue in which nobody waits remembers no tenant
-    if (pool.waiting > 0) pool.queueOf({ level: this.levels.levelOf(place) }).correct(tenant.name, ended.moreTokens);
+    if (this.#waiting > 0) pool.queueOf({ level: this.levels.levelOf(place) }).correct(tenant.name, ended.moreTokens);
     return ended;
   }
 
