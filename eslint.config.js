@@ -11,6 +11,12 @@ const noDefaultExports = [
   { selector: 'ExportAllDeclaration', message: 'List each export by name.' },
 ];
 
+const toOldSpace = {
+  selector:
+    'AssignmentExpression[left.type="MemberExpression"]:matches([right.type="ArrowFunctionExpression"], [right.type="FunctionExpression"])',
+  message: 'V8 makes such a function in old space, from where it keeps all it refers to. Give it to a constant first.',
+};
+
 const bannedGlobals = ['setTimeout', 'setInterval', 'setImmediate', 'performance'].map((name) => ({
   name,
   message: viaRuntime,
@@ -90,6 +96,10 @@ export default defineConfig(
   },
   {
     files: ['lib/**/*.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...noDefaultExports, toOldSpace] },
+  },
+  {
+    files: ['lib/**/*.ts'],
     ignores: edges,
     rules: {
       'no-restricted-globals': ['error', ...bannedGlobals, bannedDate, bannedConsole],
@@ -110,6 +120,7 @@ export default defineConfig(
       'no-restricted-syntax': [
         'error',
         ...noDefaultExports,
+        toOldSpace,
         { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: viaRuntime },
         { selector: 'CallExpression[callee.name="Date"]', message: viaRuntime },
       ],

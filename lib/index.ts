@@ -154,7 +154,7 @@ export type { ParamAdaptation } from './operators/adaptParams.ts';
 export type { ParamRules } from './operators/adaptParams.ts';
 export { admit } from './operators/admit.ts';
 export { admitTo } from './operators/admit.ts';
-export type { AdmitOptions } from './operators/admit.ts';
+export type { AdmitOptions } from './operators/AdmitOptions.ts';
 export { ANSWER_DEFAULTS } from './operators/answer.ts';
 export { answer } from './operators/answer.ts';
 export type { AnswerOptions } from './operators/answer.ts';

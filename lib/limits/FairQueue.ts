@@ -76,10 +76,11 @@ export class FairQueue<T extends FairWaiter> {
 
   /** `onCompare` is called at every comparison: for measuring. */
   constructor(onCompare?: () => void) {
-    this.#before = (a, b) => {
+    const counted = (a: Flow<T>, b: Flow<T>): boolean => {
       onCompare?.();
       return before(a, b);
     };
+    this.#before = counted;
   }
 
   get size(): number {

@@ -7,7 +7,7 @@ import type { Outcome } from '../core/outcome.ts';
 import type { Admitted, AdmissionPort, Cost } from '../core/ports.ts';
 import { systemRuntime } from '../core/runtime.ts';
 import type { Runtime } from '../core/runtime.ts';
-import type { AdmitOptions } from './admit.ts';
+import type { AdmitOptions } from './AdmitOptions.ts';
 import type { Hold, OnQueued } from './Hold.ts';
 
 /** What an attempt is granted by an admission, which also chooses where it goes. A class, as a client makes one for each call. */

@@ -125,7 +125,7 @@ export type { ParamAdaptation } from './adaptParams.ts';
 export type { ParamRules } from './adaptParams.ts';
 export { admit } from './admit.ts';
 export { admitTo } from './admit.ts';
-export type { AdmitOptions } from './admit.ts';
+export type { AdmitOptions } from './AdmitOptions.ts';
 export { ANSWER_DEFAULTS } from './answer.ts';
 export { answer } from './answer.ts';
 export type { AnswerOptions } from './answer.ts';

@@ -31,8 +31,9 @@ export class ResendingClient {
 
   constructor(call: FetchCall, fetch: typeof globalThis.fetch, onAnswer: (answer: OwnAnswer) => void) {
     this.#call = call;
-    this.fetch = (input, init) => fetch(input, init);
     this.#onAnswer = onAnswer;
+    const own: typeof globalThis.fetch = (input, init) => fetch(input, init);
+    this.fetch = own;
     const create = (request: Fields, options: SendOptions): unknown => ({
       asResponse: () => this.#send(request, options),
     });

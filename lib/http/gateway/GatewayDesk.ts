@@ -161,10 +161,11 @@ export class GatewayDesk {
           for (const exchange of this.#running) exchange.destroy();
         });
       });
-      this.#drained = () => {
+      const drained = (): void => {
         stop();
         resolve();
       };
+      this.#drained = drained;
     });
     return this.#closing;
   }

@@ -72,7 +72,7 @@ function waitingOf(socket: LightSocket): Waiting {
 function passOn(socket: LightSocket): void {
   const waiting = waitingOf(socket);
   const own = socket.read.bind(socket);
-  socket.read = (size?: number): Buffer | null => {
+  const read = (size?: number): Buffer | null => {
     const { next } = waiting;
     if (size === 0) {
       // So Node begins to read, and ends. Not before a pause is over: undici fails an assertion when told of an end in one.
@@ -85,15 +85,16 @@ function passOn(socket: LightSocket): void {
     waiting.bytes -= next.length;
     return next;
   };
-  socket.unshift = (chunk: Buffer): void => {
+  const unshift = (chunk: Buffer): void => {
     // Would be given back to it for ever.
     if (chunk.length === 0) return;
     if (waiting.next !== undefined) waiting.more.unshift(waiting.next);
     waiting.next = chunk;
     waiting.bytes += chunk.length;
   };
-  const destroy = socket.destroy.bind(socket);
-  socket.destroy = (error?: Error): Socket => destroy(waiting.wanted ? error : named(error));
+  const end = socket.destroy.bind(socket);
+  const destroy = (error?: Error): Socket => end(waiting.wanted ? error : named(error));
+  Object.assign(socket, { read, unshift, destroy });
 }
 
 /** In a pause, undici fails an assertion at a reset by its own name: it would end the body there, if it ended by the close. */

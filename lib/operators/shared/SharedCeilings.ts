@@ -18,8 +18,9 @@ export class SharedCeilings {
   #sweepAt = FIRST_SWEEP;
 
   constructor(machine: Admission, store: LimitStore, changed: () => void) {
+    const make = (name: string): Ceiling => new Ceiling(name, store, changed);
     this.#machine = machine;
-    this.#make = (name) => new Ceiling(name, store, changed);
+    this.#make = make;
     this.#all = this.#make('calls');
     this.reload();
   }

@@ -166,7 +166,8 @@ export class SharedPlaces {
         next: (grant) => (credit = this.#granted(target, place, grant)),
         error: (error: unknown) => this.#refused(target, place, error),
       });
-    place.leave = () => subscription.unsubscribe();
+    const leave = (): void => subscription.unsubscribe();
+    place.leave = leave;
     if (left) subscription.unsubscribe();
   }
 

@@ -58,7 +58,8 @@ export class SharedConcurrency implements SharedConcurrencyPort {
     this.#machine = new ConcurrencyLimit({ limit: options.limit, maxWaiting: Infinity }, runtime.clock);
     this.#slots = slots;
     this.#alarm = new Alarm(runtime, () => this.#expire());
-    slots.onChange = () => this.#serve();
+    const serve = (): void => this.#serve();
+    slots.onChange = serve;
   }
 
   acquire(request: AcquireRequest): Observable<Permit> {
