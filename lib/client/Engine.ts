@@ -7,9 +7,10 @@ import { LeastTimes } from '../limits/LeastTimes.ts';
 import type { LimitStore, SharedLanes } from '../limits/LimitStore.ts';
 import { createLanes } from '../operators/createLanes.ts';
 import { parsePolicy } from '../policy/parsePolicy.ts';
-import type { Policy } from '../policy/Policy.ts';
+import type { ModelPolicy, Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
 import { spendCap } from '../policy/spendCap.ts';
+import type { AttemptSettings } from '../sources/AttemptOptions.ts';
 import { Admissions } from './Admissions.ts';
 import type { CallPlan } from './CallPlan.ts';
 import { ClientSet } from './ClientSet.ts';
@@ -31,6 +32,8 @@ export class Engine {
   readonly lanes: SharedLanes;
   readonly admissions: Admissions;
   readonly spend: Spend;
+  /** What has been checked of the attempts at a model. */
+  readonly attemptSettings: WeakMap<ModelPolicy, AttemptSettings> = new WeakMap();
   readonly #leastTimes = {
     streamed: new Map<CallPlan<unknown>['api'], LeastTimes>(),
     whole: new Map<CallPlan<unknown>['api'], LeastTimes>(),

@@ -1,5 +1,6 @@
 import type { AttemptSource } from '../core/attempt.ts';
-import type { AttemptOptions } from '../sources/AttemptOptions.ts';
+import { attemptSettings } from '../sources/AttemptOptions.ts';
+import type { AttemptOptions, AttemptSettings } from '../sources/AttemptOptions.ts';
 import type { Target } from './CallPlan.ts';
 import type { Engine } from './Engine.ts';
 
@@ -10,7 +11,7 @@ export function sourceOf(source: AttemptSource, { model: asked, deployment }: Ta
   return (attempt) => source({ ...attempt, request: { ...attempt.request, model } });
 }
 
-/** What the policy says of one attempt. */
+/** What the policy says of one attempt, for sources whose options are their own. */
 export function attemptOptionsOf(engine: Engine, { settings, headers, deployment }: Target): AttemptOptions {
   const { options, runtime, clients } = engine;
   const { timeouts, includeUsage } = settings;
@@ -22,4 +23,16 @@ export function attemptOptionsOf(engine: Engine, { settings, headers, deployment
     server: clients.server(deployment.client),
     runtime,
   };
+}
+
+/** The same, checked: once for each model of a policy. */
+export function attemptSettingsOf(engine: Engine, { settings, headers, deployment }: Target): AttemptSettings {
+  const { options, runtime, clients } = engine;
+  let checked = engine.attemptSettings.get(settings);
+  if (checked === undefined) {
+    const { timeouts, includeUsage } = settings;
+    checked = attemptSettings({ timeouts, includeUsage, classify: options.classify, runtime });
+    engine.attemptSettings.set(settings, checked);
+  }
+  return { ...checked, headers, server: clients.server(deployment.client) };
 }

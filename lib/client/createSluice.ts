@@ -3,10 +3,10 @@ import { nonEmpty, zeroOrInfinity } from '../core/checks.ts';
 import { invalidOption } from '../core/errors.ts';
 import type { Policy } from '../policy/Policy.ts';
 import type { PolicyInput } from '../policy/PolicyInput.ts';
-import { attemptStream } from '../sources/attemptStream.ts';
+import { attemptBy } from '../sources/attemptStream.ts';
 import { fromCall } from '../sources/fromCall.ts';
 import { admittedClient } from './admittedClient.ts';
-import { attemptOptionsOf, sourceOf } from './attempts.ts';
+import { attemptOptionsOf, attemptSettingsOf, sourceOf } from './attempts.ts';
 import { checkedCallOptions } from './CallOptions.ts';
 import type { CallOptions } from './CallOptions.ts';
 import { callPipeline } from './callPipeline.ts';
@@ -78,7 +78,7 @@ export function createSluice(clients: Clients, policy: Policy | PolicyInput, opt
       attempt: (target, body = {}) => {
         const provider = engine.clients.source(target.deployment.client);
         const call = { api, request: body, stream, provider };
-        return attemptStream(sourceOf(provider, target), call, attemptOptionsOf(engine, target));
+        return attemptBy(sourceOf(provider, target), call, attemptSettingsOf(engine, target));
       },
     };
     return callPipeline(engine, plan) as Observable<never>;

@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs';
 import type { Attempt, AttemptSource, WireData, WireHead } from '../../core/attempt.ts';
 import type { Restart } from '../../core/restart.ts';
-import { attemptStream } from '../../sources/attemptStream.ts';
-import { attemptOptionsOf, sourceOf } from '../attempts.ts';
+import { attemptBy } from '../../sources/attemptStream.ts';
+import { attemptSettingsOf, sourceOf } from '../attempts.ts';
 import { checkedCallOptions } from '../CallOptions.ts';
 import type { CallOptions } from '../CallOptions.ts';
 import { callPipeline } from '../callPipeline.ts';
@@ -48,7 +48,7 @@ export function wireCall(engine: Engine, call: WireCall): Observable<WireData | 
       call.onAttempt(target.model);
       const provider = engine.clients.source(target.deployment.client);
       const asked = { api, request: body, stream, provider, wire: true, onHead };
-      return attemptStream(sourceOf(asItCame(provider, call), target), asked, attemptOptionsOf(engine, target));
+      return attemptBy(sourceOf(asItCame(provider, call), target), asked, attemptSettingsOf(engine, target));
     },
   });
 }
