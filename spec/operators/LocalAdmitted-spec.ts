@@ -77,6 +77,15 @@ describe('createAdmission tells', () => {
     expect(third?.error?.code).to.equal('queue_timeout');
   });
 
+  it('at once that one may go for what an attempt gives back at its end, before all of it is over', () => {
+    const admission = createAdmission({ quota: { account: { tokensPerMinute: 600 } } }, runtime);
+    const all: Partial<AdmissionRequest> = { cost: { ...cost, tokens: 600 }, maxWaitMs: 70_000 };
+    const [first, second] = [ask(admission, all), ask(admission, all)];
+    expect(second.admitted).to.equal(undefined);
+    first.admitted?.end(DROPPED_UNSENT);
+    expect(second.admitted?.waitedMs).to.equal(0);
+  });
+
   it('nobody to go for one that has gone before it asked', () => {
     const quota = { account: { ...account, maxWaiting: 1 } };
     const admission = createAdmission({ quota, priorities: { order: ['urgent', 'batch'] } }, runtime);

@@ -92,6 +92,18 @@ describe('QuotaDesk', () => {
     expect(heard).to.deep.equal(['a', 'b']);
   });
 
+  it('tells nobody that it waits who has left before it could be told', () => {
+    const quota = quotaOf({ requestsPerMinute: 60 });
+    const told: number[] = [];
+    quota.acquire({ cost: one }).subscribe(() => {
+      quota
+        .acquire({ cost: one, onQueued: (position) => void told.push(position) })
+        .subscribe()
+        .unsubscribe();
+    });
+    expect([told, quota.snapshot().waiting]).to.deep.equal([[], 0]);
+  });
+
   it('takes nothing for one that has gone before it asked', () => {
     const quota = quotaOf({ requestsPerMinute: 60 });
     const failed = throwError(() => new Error('failed'));
