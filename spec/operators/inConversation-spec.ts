@@ -7,7 +7,7 @@ import { SluiceError } from '../../lib/core/errors.ts';
 import type { SluiceEvent } from '../../lib/core/events.ts';
 import type { LaneRequest, LanesPort } from '../../lib/core/ports.ts';
 import { createLanes } from '../../lib/operators/createLanes.ts';
-import { inConversation } from '../../lib/operators/inConversation.ts';
+import { inConversation, inTurn } from '../../lib/operators/inConversation.ts';
 import { retryWithJitter } from '../../lib/operators/retryWithJitter.ts';
 import { virtualRuntime } from '../../lib/testing/virtualRuntime.ts';
 import type { VirtualRuntime } from '../../lib/testing/virtualRuntime.ts';
@@ -280,6 +280,17 @@ describe('inConversation', () => {
     beforeEach(() => {
       leased = true;
       released = 0;
+    });
+
+    it('passes on nothing after that of what was made when its turn came', () => {
+      const source = new Subject<string>();
+      const { seen } = record(inTurn<string>(shared, 'k', { runtime }, () => source));
+      source.next('in time');
+      leased = false;
+      source.next('late');
+
+      expect(seen).to.deep.equal(['in time', lost]);
+      expect(source.observed).to.be.false;
     });
 
     for (const [what, end] of [
