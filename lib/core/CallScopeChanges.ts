@@ -27,6 +27,7 @@ export interface Route {
 
 /** A listener that hears some facts only: what nobody hears is not put together. */
 export interface Ear {
+  /** What it throws is ignored. */
   hear(event: SluiceEvent): void;
   /** Whether it hears facts of this type, now. */
   hears(type: SluiceFact['type']): boolean;
